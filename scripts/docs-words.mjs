@@ -70,22 +70,22 @@ const GROUPS = [
   { name: 'React', budget: 750, pages: /^docs\/react\.md$|^packages\/react\/README\.md$/ },
   {
     name: 'operations',
-    budget: 13_530,
+    budget: 13_800,
     pages: /^docs\/(operations|local|media|console|release)\.md$|^docs\/operations\//,
   },
   {
     name: 'reference: configuration, CLI, limits, routes, diagnoses',
-    budget: 9110,
+    budget: 9150,
     pages: /^docs\/(configuration|cli|limits|routes|diagnoses)\.md$/,
   },
-  { name: 'architecture, data model', budget: 4160, pages: /^docs\/(architecture|data-model)\.md$/ },
+  { name: 'architecture, data model', budget: 4260, pages: /^docs\/(architecture|data-model)\.md$/ },
   { name: 'guarantees, results', budget: 3960, pages: /^docs\/(guarantees|benchmarks)\.md$/ },
   { name: 'contributing, style, glossary', budget: 2600, pages: /^CONTRIBUTING\.md$|^docs\/style\.md$/ },
-  { name: 'decisions', budget: 7100, pages: /^docs\/decisions\// },
-  { name: 'changelog, vulnerabilities', budget: 1230, pages: /^(CHANGELOG|SECURITY)\.md$/ },
+  { name: 'decisions', budget: 7500, pages: /^docs\/decisions\// },
+  { name: 'changelog, vulnerabilities', budget: 1250, pages: /^(CHANGELOG|SECURITY)\.md$/ },
   { name: 'beside the code', budget: 2000, pages: /^(apps|packages|lab|infra)\// },
 ];
-const DECISIONS_MAX = 22;
+const DECISIONS_MAX = 23;
 const DECISION_WORDS_MAX = 300;
 /** The call path has one long record; rooms have one with several subjects. */
 const LONG_DECISIONS = [

@@ -12,6 +12,7 @@ import { Observer, RedisObserver } from './observe/observe.js';
 import { KINDS } from './operations/kinds.js';
 import { createRelays, parseTurnServers } from './relays/relays.js';
 import { closeEndedRelays, endEmptyRooms, endLostSessions, forgetDeadInstances } from './reconcile/presence.js';
+import { closeForwards } from './reconcile/forwards.js';
 import { MediaOrphans } from './reconcile/media-orphans.js';
 import { OutageWatch, WATCH_EVERY_MS } from './reconcile/outage-watch.js';
 import { sweepErasures, sweepExpired, sweepRooms, sweepUsage } from './sweep/sweep.js';
@@ -23,6 +24,8 @@ const CERTIFICATES_INTERVAL_MS = 600_000;
 const REGISTRY_INTERVAL_MS = 5000;
 /** Prometheus usually scrapes every 15 s. */
 const OBSERVE_INTERVAL_MS = 5000;
+/** A part of the time that a forward stays without receivers. */
+const FORWARDS_INTERVAL_MS = 1000;
 /** Roughly the maximum time for which a client can use a relay that it allocates after its session has ended. */
 const RELAYS_INTERVAL_MS = 2000;
 
@@ -103,6 +106,7 @@ for (const [name, intervalMs, work] of [
   ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps)],
   ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
   ['empty rooms', config.SWEEP_INTERVAL_MS, () => endEmptyRooms(deps, emptyMs)],
+  ['forwards', FORWARDS_INTERVAL_MS, () => closeForwards(deps)],
 ] as const) {
   app.repeatElected(elections, name, intervalMs, work, isDatabaseUnavailable);
 }

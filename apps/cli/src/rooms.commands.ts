@@ -110,7 +110,7 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
         optionText(option, value),
       ]),
       ...times.flatMap(([name, time]) => (time === null ? [] : [[name, time.toISOString()]])),
-      ['media server', room.mediaNodeId ?? 'none yet'],
+      ['media server', [room.mediaNodeId ?? 'none yet', ...room.furtherNodeIds].join(', ')],
       ['events', String(room.lastSequence)],
       ...(room.operationId === null ? [] : [['clean-up', `${room.operationId} ${room.operationStatus ?? ''}`]]),
     ];

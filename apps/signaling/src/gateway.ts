@@ -4,6 +4,7 @@ import { Repeating } from '@callplane/runtime';
 import { Arrivals } from './arrivals/arrival.js';
 import type { ClientHandler } from './clients/client.js';
 import { Connections } from './connections/door.js';
+import { Forwards, type ForwardsDeps } from './media/forwards.js';
 import { MediaWrites } from './media/media-writes.js';
 import { moveRooms } from './media/places.js';
 import { SessionMedia } from './media/session-media.js';
@@ -20,10 +21,12 @@ import { Writes, type WritesDeps } from './writes/writes.js';
 const HEARTBEAT_EVERY_MS = 2000;
 const RESYNC_EVERY_MS = 5000;
 const MOVE_ROOMS_EVERY_MS = 500;
+/** Well below the time that a forward without receivers stays. */
+const KEEP_FORWARDS_EVERY_MS = 2500;
 
 type Built = 'arrivals' | 'heartbeat' | 'mediaWrites' | 'qualities' | 'rooms' | 'sessions' | 'writes';
 
-export type Deps = Omit<DispatchDeps & SessionsDeps & RoomsDeps & WritesDeps, Built> & {
+export type Deps = Omit<DispatchDeps & SessionsDeps & RoomsDeps & WritesDeps & ForwardsDeps, Built> & {
   metrics: SignalingMetrics;
   /** Limit of a connection's messages and pings. */
   connectionLimit: BucketSettings;
@@ -40,6 +43,7 @@ export class Gateway {
   readonly encoders: WhipClients;
   readonly whip: WhipRequests;
   readonly rooms: Rooms;
+  readonly forwards: Forwards;
   readonly #arrivals = new Arrivals();
   readonly #mediaWrites: MediaWrites;
   readonly #heartbeat: Heartbeat;
@@ -63,7 +67,8 @@ export class Gateway {
       writes,
       writeMedia: (records) => writeMedia(deps.database.sql, records),
     });
-    const mediaDeps = { ...deps, rooms: this.rooms, writes: this.#mediaWrites };
+    this.forwards = new Forwards(deps);
+    const mediaDeps = { ...deps, rooms: this.rooms, writes: this.#mediaWrites, forwards: this.forwards };
     const shared = { ...deps, rooms: this.rooms, writes, mediaWrites: this.#mediaWrites, heartbeat: this.#heartbeat };
     const qualities = new Qualities(shared);
     this.sessions = new Sessions({ ...shared, qualities }, (session) => new SessionMedia(mediaDeps, session));
@@ -77,7 +82,10 @@ export class Gateway {
       this.clients,
     );
     deps.places.onChange((nodeId) => {
-      for (const room of this.rooms.all) if (room.state?.mediaNodeId === nodeId) room.mediaChanged();
+      for (const room of this.rooms.all) {
+        const { mediaNodeId = null, furtherNodeIds = [] } = room.state ?? {};
+        if (mediaNodeId === nodeId || furtherNodeIds.includes(nodeId)) room.mediaChanged();
+      }
     });
     this.#repeating = this.#startRepeating();
   }
@@ -105,6 +113,7 @@ export class Gateway {
     await this.#arrivals.settled();
     await this.sessions.drain();
     this.#mediaWrites.close();
+    this.forwards.close();
     await Promise.all(this.#repeating.map((one) => one.close()));
     this.rooms.close();
     await removeInstance(this.heartbeats.sql, this.deps.instanceId).catch((error: unknown) => {
@@ -123,6 +132,7 @@ export class Gateway {
     return [
       repeat('heartbeat', HEARTBEAT_EVERY_MS, () => this.#heartbeat.beat()),
       repeat('resync', RESYNC_EVERY_MS, resync),
+      repeat('forwards', KEEP_FORWARDS_EVERY_MS, () => this.forwards.keep()),
       repeat('placement', MOVE_ROOMS_EVERY_MS, () => moveRooms(deps, this.rooms, deps.mediaNodeDeadSeconds * 1000)),
     ];
   }

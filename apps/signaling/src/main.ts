@@ -9,6 +9,7 @@ import { VerificationKeys } from './arrivals/token.js';
 import { SignalingConfig } from './config.js';
 import { acceptUpgrades, createCallerAddress } from './connections/door.js';
 import { Gateway, type Deps } from './gateway.js';
+import { forwardLimits } from './media/forwards.js';
 import { logMediaNodes, MediaPlaces } from './media/places.js';
 import { addSignalingGauges, signalingMetrics } from './metrics.js';
 import { WhipServer } from './whip/whip-server.js';
@@ -70,7 +71,8 @@ const deps: Deps = {
   databasePoolMax: config.DATABASE_POOL_MAX,
   producer,
   bus,
-  places: new MediaPlaces(nodes, () => nodeLoads(database.sql)),
+  places: new MediaPlaces(nodes, () => nodeLoads(database.sql), config.MEDIA_NODES_PER_ROOM),
+  forwardLimits: orExit('MEDIA_FORWARD_PORTS', () => forwardLimits(config.MEDIA_FORWARD_PORTS)),
   keys,
   tokens: { issuer: config.TOKEN_ISSUER, audience: config.TOKEN_AUDIENCE },
   turn: readTurnSettings(config, logger),
@@ -107,6 +109,7 @@ addSignalingGauges(metrics, {
   sessions: () => gateway.sessions.count,
   encoders: () => gateway.encoders.count,
   mediaNodes: () => nodes.all(),
+  forwards: () => gateway.forwards.counts,
 });
 
 const health = app.health(hasMedia ? { media: { ping: () => nodes.ping(), optional: true } } : {});

@@ -157,6 +157,7 @@ export function addSignalingGauges(
     sessions(): number;
     encoders(): number;
     mediaNodes(): readonly { id: string; state: 'up' | 'down' }[];
+    forwards(): Record<string, number>;
   },
 ): void {
   metrics.gauge({ name: 'callplane_signaling_connections', help: 'Open WebSockets.' }, () => held.connections());
@@ -170,6 +171,14 @@ export function addSignalingGauges(
   metrics.gauge(
     { name: 'callplane_signaling_encoders', help: 'Sessions of encoders (WHIP), which have no WebSocket.' },
     () => held.encoders(),
+  );
+  metrics.gauges(
+    {
+      name: 'callplane_media_forwards',
+      help: 'Feeds that the media server receives from others for sessions of this instance.',
+      label: 'node',
+    },
+    () => held.forwards(),
   );
   metrics.gauges(
     {

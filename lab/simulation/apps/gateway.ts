@@ -41,6 +41,7 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
     producer,
     bus: simRoomBus(redis, producer, instanceId),
     places: new MediaPlaces(media.nodes(), () => nodeLoads(database.sql)),
+    forwardLimits: { ports: [], environmentMax: 0 },
     keys: { find: () => Promise.resolve(PUBLIC_KEY) } as unknown as VerificationKeys,
     tokens: TOKENS,
     turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600 },

@@ -49,6 +49,7 @@ export { checkInvariants, INVARIANTS, type InvariantResult } from './invariants/
 export * from './operators/operator-lists.js';
 export * from './operators/database-health.js';
 export * from './operators/operator-webhooks.js';
+export * from './media/media-forwards.js';
 export * from './media/media-nodes.js';
 export * from './media/media-registry.js';
 export * from './media/room-placement.js';

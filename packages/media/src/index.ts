@@ -6,4 +6,4 @@ export { MediaPublisher } from './janus/handle.js';
 export { MediaSession } from './janus/session.js';
 export { MediaSubscriber } from './janus/subscriber.js';
 export { isOutdated, JANUS_VERSION_MIN } from './janus/version.js';
-export { CAPACITY_DEFAULT, chooseNode, MediaNodes, type NodeLoad } from './nodes.js';
+export { CAPACITY_DEFAULT, chooseForSession, chooseNode, MediaNodes, type NodeLoad } from './nodes.js';

@@ -5,6 +5,7 @@ import { eventually, startTestJanus } from '@callplane/testing';
 import fc from 'fast-check';
 import {
   CAPACITY_DEFAULT,
+  chooseForSession,
   chooseNode,
   MediaNodes,
   parseMediaNodes,
@@ -183,5 +184,28 @@ describe('the node for a new room', () => {
         },
       ),
     );
+  });
+});
+
+describe('the node for a session', () => {
+  const load = (sessions: number, more: Partial<NodeLoad> = {}): NodeLoad => {
+    return { rooms: 0, sessions, draining: false, capacity: 10, ...more };
+  };
+  const choose = (loads: Record<string, NodeLoad>, nodeIds: string[], nodesMax = 2) =>
+    chooseForSession(Object.keys(loads), new Map(Object.entries(loads)), { nodeIds, nodesMax });
+
+  test("is the room's own until it is full, then one that the room uses, then another one", () => {
+    expect(choose({ a: load(9), b: load(0) }, ['a'])).toBe('a');
+    expect(choose({ a: load(10), b: load(0) }, ['a'])).toBe('b');
+    expect(choose({ a: load(10), b: load(3), c: load(0) }, ['a', 'b'], 3)).toBe('b');
+    expect(choose({ a: load(10), b: load(10), c: load(0) }, ['a', 'b'], 3)).toBe('c');
+  });
+
+  test('is one of the room if it may use no more, none is free, or the free ones drain', () => {
+    expect(choose({ a: load(12), b: load(11), c: load(0) }, ['a', 'b'])).toBe('b');
+    expect(choose({ a: load(11), b: load(10) }, ['a'])).toBe('a');
+    expect(choose({ a: load(11), b: load(0, { draining: true }) }, ['a'])).toBe('a');
+    expect(choose({ b: load(10) }, ['a', 'b'])).toBe('b');
+    expect(choose({}, ['a'])).toBeNull();
   });
 });

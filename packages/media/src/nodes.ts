@@ -183,12 +183,43 @@ export const CAPACITY_DEFAULT = 500;
  * Ties go to the lowest id, so that processes which choose at the same time agree.
  */
 export function chooseNode(healthyIds: readonly string[], loads: ReadonlyMap<string, NodeLoad>): string | null {
-  const used = (id: string) => {
-    const load = loads.get(id);
-    return load === undefined ? 0 : (load.sessions + load.rooms) / (load.capacity ?? CAPACITY_DEFAULT);
-  };
+  const used = (id: string) => usedOf(loads, id);
   const [best] = healthyIds
     .filter((id) => loads.get(id)?.draining !== true)
     .sort((a, b) => used(a) - used(b) || (a < b ? -1 : 1));
   return best ?? null;
+}
+
+export interface SpreadRoom {
+  /** The room's own node, and the further ones that it uses. */
+  nodeIds: readonly string[];
+  /** Nodes that the room may use. */
+  nodesMax: number;
+}
+
+/**
+ * Chooses the node for a session: of the room's nodes the one whose capacity is used least, in the order of the list at a
+ * tie; the room's own node as long as it is not full. If all are full, a further one that is not, or else the least used.
+ * @returns null if none of the room's nodes is healthy
+ */
+export function chooseForSession(
+  healthyIds: readonly string[],
+  loads: ReadonlyMap<string, NodeLoad>,
+  { nodeIds, nodesMax }: SpreadRoom,
+): string | null {
+  const usable = healthyIds.filter((id) => loads.get(id)?.draining !== true);
+  const own = nodeIds.filter((id) => usable.includes(id)).sort((a, b) => usedOf(loads, a) - usedOf(loads, b));
+  const [home] = nodeIds;
+  const isFree = (id: string | null | undefined): id is string => id != null && usedOf(loads, id) < 1;
+  if (home !== undefined && own.includes(home) && isFree(home)) return home;
+  const [least = null] = own;
+  if (isFree(least)) return least;
+  const others = usable.filter((id) => !nodeIds.includes(id));
+  const another = nodeIds.length < nodesMax ? chooseNode(others, loads) : null;
+  return isFree(another) ? another : least;
+}
+
+function usedOf(loads: ReadonlyMap<string, NodeLoad>, id: string): number {
+  const load = loads.get(id);
+  return load === undefined ? 0 : (load.sessions + load.rooms) / (load.capacity ?? CAPACITY_DEFAULT);
 }

@@ -53,6 +53,25 @@ export interface StreamReference {
   mid: string;
 }
 
+/** A feed that a node receives from another one. */
+export interface RemoteFeed {
+  /** Its feed id on the receiving node, and the name of the forward on the sending one. */
+  name: string;
+  /** The receiving node's UDP port for RTP. The next one is for RTCP. */
+  port: number;
+  /** Ids of the header extensions with the level of audio and the orientation of video, by mid. */
+  extensionIds: ReadonlyMap<string, number>;
+}
+
+/** A stream of a feed, as another node has to know it. */
+export interface ForwardedStream {
+  mid: string;
+  kind: 'audio' | 'video';
+  codec: string;
+  /** More facts about it, in Janus' words. */
+  rest: Readonly<Record<string, unknown>>;
+}
+
 /** A stream and the media section that is to carry it. */
 export type CarriedStream = StreamReference & { subscriberMid: string };
 

@@ -12,7 +12,7 @@ const MIGRATIONS = join(repositoryRoot, 'prisma', 'migrations');
 const SHORT: readonly RegExp[] = [
   /^CREATE TABLE \w+ /,
   /^(CREATE (UNIQUE )?|DROP )INDEX CONCURRENTLY IF (NOT )?EXISTS /,
-  /^ALTER TABLE \w+ ADD COLUMN \w+ \w+(\(\d+\))?(\[\])?( NOT NULL)?( DEFAULT ('[^']*'|-?\d+|true|false|now\(\)))?$/i,
+  /^ALTER TABLE \w+ ADD COLUMN \w+ \w+(\(\d+\))?(\[\])?( COLLATE "C")?( NOT NULL)?( DEFAULT ('[^']*'|-?\d+|true|false|now\(\)))?$/i,
   /^ALTER TABLE \w+ ADD CONSTRAINT \w+ (CHECK|FOREIGN KEY) .* NOT VALID$/,
   /^ALTER TABLE \w+ (VALIDATE|DROP) CONSTRAINT \w+$/,
   /^ALTER TABLE \w+ (DROP COLUMN \w+|ALTER COLUMN \w+ (DROP NOT NULL|(SET|DROP) DEFAULT.*))$/,

@@ -16,6 +16,7 @@ const GATEWAY_RIGHTS: readonly string[] = [
   'SELECT, INSERT, UPDATE, DELETE ON session_tracks',
   'SELECT, INSERT, UPDATE, DELETE ON signaling_instances',
   'SELECT ON media_nodes',
+  'SELECT, INSERT, UPDATE ON media_forwards',
   'SELECT (id, status, public_jwk, created_at, activates_at, retired_at, verifies_until) ON signing_keys',
   // The gateway cannot read stored events or the URLs of receivers: `RETURNING` and the join need only these columns.
   'SELECT (id, environment_id, type, room_id, sequence, created_at), INSERT ON events',
@@ -31,9 +32,9 @@ const GATEWAY_RIGHTS: readonly string[] = [
  */
 const MEDIA_AGENT_RIGHTS: readonly string[] = [
   'SELECT, INSERT, UPDATE ON media_nodes',
-  'SELECT (id, status, media_node_id, media_generation, version) ON rooms',
-  'UPDATE (media_node_id, media_generation, version) ON rooms',
-  'SELECT (id, room_id, ended_at, waiting) ON participant_sessions',
+  'SELECT (id, status, media_node_id, media_generation, further_node_ids, version) ON rooms',
+  'UPDATE (media_node_id, media_generation, further_node_ids, version) ON rooms',
+  'SELECT (id, room_id, ended_at, waiting, media_node_id) ON participant_sessions',
   'SELECT (id, room_id, status, started_at, max_duration_seconds, deleted_at) ON recordings',
   'SELECT, INSERT, UPDATE ON recording_captures',
 ];

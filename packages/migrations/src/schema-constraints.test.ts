@@ -47,6 +47,7 @@ const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
   session_tracks_source: ['session_tracks', { source: 'camera' }, { kind: 'video' }, { kind: 'data' }],
   session_tracks_track_id_length: ['session_tracks', { track_id: '' }, { track_id: 'x'.repeat(65) }],
   media_nodes_state: ['media_nodes', { state: 'frozen' }],
+  media_forwards_state: ['media_forwards', { state: 'open' }],
   media_nodes_url: ['media_nodes', { url: 'http://janus', registered_at: AT }],
   media_nodes_capacity: ['media_nodes', { url: 'ws://janus', registered_at: AT, capacity: 0 }],
   media_nodes_registered: [
@@ -145,6 +146,14 @@ const PARTIAL_UNIQUE: Record<string, { table: Table; first?: Row; excluded: Row;
     first: { status: 'next' },
     excluded: { status: 'next' },
     allowed: [{ status: 'active' }, RETIRED],
+  },
+  media_forwards_opening: {
+    table: 'media_forwards',
+    excluded: { port: 4002 },
+    allowed: [
+      { port: 4004, state: 'up' },
+      { port: 4000, to_node_id: 'c' },
+    ],
   },
   events_room_sequence_key: {
     table: 'events',

@@ -67,6 +67,18 @@ const VALID = {
   },
   signaling_instances: { id: 'instance' },
   media_nodes: { id: 'node' },
+  media_forwards: {
+    id: 'feed+00000001',
+    environment_id: 'env',
+    room_id: 'room',
+    session_id: 'sess',
+    feed_id: 'feed',
+    from_node_id: 'a',
+    to_node_id: 'b',
+    port: 4000,
+    created_at: AT,
+    wanted_until: AT,
+  },
   turn_servers: { address: 'a:1', state: 'up', checked_at: AT },
   recordings: {
     id: 'rec',

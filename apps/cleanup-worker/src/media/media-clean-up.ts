@@ -1,9 +1,10 @@
 import {
+  type ClosingForward,
   type Database,
   listRegisteredNodes,
+  mediaNodesOfRoom,
   type MediaSessionPlace,
   removeSilentNodes,
-  roomsStatus,
 } from '@callplane/db';
 import { MediaError, type MediaNode, MediaNodes, parseMediaNodes } from '@callplane/media';
 import type { CleanupWorkerConfig } from '../config.js';
@@ -27,13 +28,14 @@ type MediaAbsence = 'none' | 'gone' | 'unreachable';
 /** Result of destroying a room's media. `absent`: the media server answers, and has no such room. */
 type MediaOutcome = 'destroyed' | 'absent' | MediaAbsence;
 
-/** Destroys a room on the media server that carries it, and checks there that it is gone. */
+/** Destroys a room on every media server that carries it, and checks there that it is gone. */
 export async function destroyMediaRoom(
   deps: MediaDeps,
   roomId: string,
   patienceMs = NODE_PATIENCE_MS,
 ): Promise<MediaOutcome> {
-  return onNodeOf(deps, roomId, patienceMs, (node) => node.destroyRoom(roomId));
+  const outcomes = await onNodesOf(deps, roomId, patienceMs, (node) => node.destroyRoom(roomId));
+  return (['unreachable', 'destroyed', 'absent', 'gone'] as const).find((one) => outcomes.includes(one)) ?? 'none';
 }
 
 type WhichSessions = (sessionIds: readonly string[]) => Promise<readonly string[]>;
@@ -48,7 +50,7 @@ export async function removeFeedsOf(
   which: WhichSessions,
   patienceMs = NODE_PATIENCE_MS,
 ): Promise<number | MediaAbsence> {
-  return onNodeOf(deps, roomId, patienceMs, async (node) => {
+  const outcomes = await onNodesOf(deps, roomId, patienceMs, async (node) => {
     // Listing the feeds also finds feeds that the database does not record as published yet.
     const feedIds = await node.listFeeds(roomId);
     const sessionIds = new Set(await which([...new Set(feedIds.map(sessionOfFeed))]));
@@ -59,6 +61,9 @@ export async function removeFeedsOf(
     }
     return removed;
   });
+  if (outcomes.includes('unreachable')) return 'unreachable';
+  const counts = outcomes.filter((one) => typeof one === 'number');
+  return counts.length > 0 ? counts.reduce((sum, count) => sum + count) : (outcomes[0] ?? 'none');
 }
 
 /**
@@ -105,15 +110,27 @@ function sessionOfFeed(feedId: string): string {
   return feedId.slice(0, Math.max(0, feedId.indexOf('-')));
 }
 
-async function onNodeOf<T>(
+/** The outcomes on all media servers of a room, which has one unless it may use several. */
+async function onNodesOf<T>(
   deps: MediaDeps,
   roomId: string,
   patienceMs: number,
   work: (node: MediaNode) => Promise<T>,
-): Promise<T | MediaAbsence> {
-  const mediaNodeId = (await roomsStatus(deps.database.sql, [roomId])).get(roomId)?.mediaNodeId ?? null;
-  if (mediaNodeId === null) return 'none';
-  return onNode(deps, { mediaNodeId, roomId }, patienceMs, work);
+): Promise<(T | 'gone' | 'unreachable')[]> {
+  const nodeIds = await mediaNodesOfRoom(deps.database.sql, roomId);
+  return Promise.all(nodeIds.map((mediaNodeId) => onNode(deps, { mediaNodeId, roomId }, patienceMs, work)));
+}
+
+/** Ends a forward on both media servers. @returns false if one of them may still have its part */
+export async function endForward(
+  deps: Pick<Deps, 'media' | 'logger'>,
+  { name, roomId, feedId, fromNodeId, toNodeId }: ClosingForward,
+): Promise<boolean> {
+  const outcomes = await Promise.all([
+    onNode(deps, { mediaNodeId: fromNodeId, roomId }, 0, (node) => node.forwards.stopSending(roomId, feedId, name)),
+    onNode(deps, { mediaNodeId: toNodeId, roomId }, 0, (node) => node.forwards.stopReceiving(roomId, name)),
+  ]);
+  return !outcomes.includes('unreachable');
 }
 
 /** @param subject of the work, for the log line of a server that is not available. */

@@ -2,6 +2,7 @@ import { ID_PREFIXES } from '@callplane/core';
 import { recordNodeState, roomsStatus, type RoomOnNode } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaRoom } from '@callplane/media';
 import type { Deps } from '../deps.js';
+import { StrayForwards } from './forwards.js';
 
 type ReconcileDeps = Pick<Deps, 'database' | 'media' | 'logger'>;
 
@@ -18,7 +19,11 @@ type OrphanReason = 'ended' | 'unknown' | 'placed elsewhere';
 export class MediaOrphans {
   readonly #unproven = new Map<string, Set<string>>();
 
-  constructor(private readonly deps: ReconcileDeps) {}
+  readonly #strays: StrayForwards;
+
+  constructor(private readonly deps: ReconcileDeps) {
+    this.#strays = new StrayForwards(deps);
+  }
 
   /** Compares all media servers concurrently, so that a slow or frozen one does not delay the others. */
   async pass(): Promise<void> {
@@ -58,6 +63,7 @@ export class MediaOrphans {
       if (reason === 'ended' || before.has(room.roomId)) await this.#destroy(node, room);
       else unproven.add(room.roomId);
     }
+    await this.#strays.check(node, known.values());
   }
 
   async #destroy(node: MediaNode, room: MediaRoom): Promise<void> {
@@ -84,5 +90,5 @@ export class MediaOrphans {
 function orphaned(node: MediaNode, room: RoomOnNode | undefined): OrphanReason | null {
   if (room === undefined) return 'unknown';
   if (room.status === 'ended') return 'ended';
-  return room.mediaNodeId === node.id ? null : 'placed elsewhere';
+  return room.mediaNodeId === node.id || room.furtherNodeIds.includes(node.id) ? null : 'placed elsewhere';
 }

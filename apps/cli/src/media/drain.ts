@@ -1,6 +1,7 @@
 import {
   listMediaNodes,
   placeRoom,
+  removeRoomNode,
   roomsOnNode,
   setNodeDraining,
   unplaceEmptyRooms,
@@ -66,7 +67,7 @@ async function waitUntilEmpty(
 }
 
 /**
- * Moves the rooms of a node to other nodes. Rooms that are ending stay, because their clean-up searches for them on
+ * Moves the rooms of a node to other nodes, and takes it off the ones that use it besides. Rooms that are ending stay, because their clean-up searches for them on
  * this node.
  * @returns the rooms with their versions after the move
  */
@@ -76,7 +77,8 @@ async function moveRooms(database: Database, nodeId: string) {
   const nodes = await listMediaNodes(database.sql);
   const healthy = nodes.filter(({ id, state }) => id !== nodeId && state === 'up').map(({ id }) => id);
   const loads = new Map(nodes.map((node) => [node.id, { ...node }]));
-  const moved: { roomId: string; version: number }[] = [];
+  // Sessions of rooms that use the server besides their own move within their rooms.
+  const moved = await removeRoomNode(database.sql, nodeId, null);
   for (const room of await roomsOnNode(database.prisma, nodeId)) {
     if (room.status === 'ending') continue;
     const target = chooseNode(healthy, loads);

@@ -1,6 +1,7 @@
 import type { JoinOutcome } from '@callplane/db';
 import type { ClientMessages, CloseReason } from '@callplane/protocol';
 import type { Client } from '../clients/client.js';
+import { placeSession } from '../media/places.js';
 import type { Room } from '../rooms/room.js';
 import type { Session } from '../sessions/session.js';
 import { Arrival, type ArrivalDeps } from './arrival.js';
@@ -50,6 +51,7 @@ export async function join(deps: ArrivalDeps, client: Client, request: ClientMes
     });
     const own = joined.state;
     await deps.rooms.loadForWelcome(roomId, joined);
+    session.media.placeOn(await placeSession(deps, room));
     if (!arrival.holds(session, own.connection)) return;
     arrival.welcome(session, { replyTo: request.id, resumed: false, resumeSecret, continueMedia: () => false, own });
   } finally {

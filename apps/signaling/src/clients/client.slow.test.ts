@@ -118,6 +118,7 @@ async function startGateway(): Promise<Gateway> {
       producer,
       bus,
       places: new MediaPlaces(nodes, () => nodeLoads(database.sql)),
+      forwardLimits: { ports: [], environmentMax: 0 },
       keys: new VerificationKeys(() => loadVerificationKeys(database.prisma, systemClock.now())),
       tokens: { issuer: 'callplane', audience: 'callplane-signaling' },
       turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600 },

@@ -3,7 +3,7 @@ import { MediaError, type MediaNode, type MediaSession } from '@callplane/media'
 import type { PeerTarget } from '@callplane/protocol';
 import type { ClaimOutcome } from '../metrics.js';
 import type { MediaDeps, MediaOwner, MediaRecord } from './media-writes.js';
-import type { MediaPlace } from './places.js';
+import type { MediaPlace, Where } from './places.js';
 import type { Publisher } from './publisher.js';
 import type { Subscriber } from './subscriber.js';
 
@@ -87,16 +87,18 @@ export interface HandoverParts {
   publisher: Publisher;
   subscriber: Subscriber;
   lost: Set<PeerTarget>;
+  /** The session's media server, and the generation of its place. */
+  where: () => Where;
 }
 
-export function recordOf({ session, own, publisher, subscriber }: HandoverParts): MediaRecord | null {
+export function recordOf({ session, own, publisher, subscriber, where }: HandoverParts): MediaRecord | null {
   const opened = own.current;
-  const placement = session.room.state;
-  if (opened === null || placement === null || opened.node.id !== placement.mediaNodeId) return null;
+  const { nodeId, generation } = where();
+  if (opened === null || opened.node.id !== nodeId) return null;
   return {
     connection: session.connectionNumber,
-    nodeId: opened.node.id,
-    generation: placement.mediaGeneration,
+    nodeId,
+    generation,
     janusSession: opened.session.id,
     publisher: publisher.record,
     subscriber: subscriber.record,

@@ -9,6 +9,7 @@ import type { RoomMember } from '../rooms/changes.js';
 import type { Room } from '../rooms/room.js';
 import type { Rooms } from '../rooms/rooms.js';
 import type { Writes } from '../writes/writes.js';
+import type { Forwards } from './forwards.js';
 import type { MediaPlaces } from './places.js';
 import type { DeclaredTrack } from './sdp-gate.js';
 
@@ -92,6 +93,7 @@ export interface MediaDeps {
   places: MediaPlaces;
   rooms: Pick<Rooms, 'load'>;
   writes: MediaWrites;
+  forwards: Forwards;
   metrics: Pick<SignalingMetrics, 'mediaClaim'>;
 }
 

@@ -128,7 +128,7 @@ export class FakeSession {
   isLive = true;
   stored: TrackState[] = [];
   encryption: 'none' | 'required' = 'none';
-  placed = { mediaNodeId: 'm1' as string | null, mediaGeneration: 1 };
+  placed = { mediaNodeId: 'm1' as string | null, mediaGeneration: 1, furtherNodeIds: [] as string[] };
   /** How often something has changed that another gateway would need. */
   changes = 0;
   /** Which tracks carry speech, and which ones no longer. */

@@ -1,5 +1,6 @@
-import { placeRoom, type Database } from '@callplane/db';
+import { addRoomNode, placeRoom, removeRoomNode, type Database } from '@callplane/db';
 import {
+  chooseForSession,
   chooseNode,
   JANUS_VERSION_MIN,
   MediaError,
@@ -16,15 +17,28 @@ import type { Rooms } from '../rooms/rooms.js';
 /** How long the loads stay valid after a read, in milliseconds. Until then, rooms placed here are added to them. */
 const LOADS_FRESH_MS = 1000;
 
-/** The room's current media server and the generation of the placement. */
+/** The current media server of a session, and the generation of its room's placement. */
 export interface MediaPlace {
   readonly node: MediaNode;
+  /** Zero on a further media server of the room: a session there does not move with the room. */
   readonly generation: number;
   /**
    * The session's own session on the media server, which holds both peer connections. The first call opens it.
    * @throws MediaError
    */
   session(): Promise<MediaSession>;
+}
+
+/** A media server, and the generation of the room's placement, which is zero for a further one of the room. */
+export interface Where {
+  nodeId: string | null;
+  generation: number;
+}
+
+/** A session on a further media server stays there when that becomes the room's own. */
+export function isElsewhere(before: Where, after: Where): boolean {
+  if (before.nodeId !== after.nodeId) return true;
+  return before.generation !== 0 && after.generation !== 0 && before.generation !== after.generation;
 }
 
 export class MediaPlaces {
@@ -34,6 +48,8 @@ export class MediaPlaces {
   constructor(
     private readonly nodes: MediaNodes,
     private readonly readLoads: () => Promise<ReadonlyMap<string, NodeLoad>>,
+    /** Media servers that a room may use. */
+    readonly nodesPerRoomMax = 1,
   ) {}
 
   onChange(listener: (nodeId: string) => void): void {
@@ -64,8 +80,43 @@ export class MediaPlaces {
 
   /** The least loaded node that is up and takes rooms, or null. Never rejects: a failed read leaves the old loads. */
   async pick(): Promise<string | null> {
-    const healthy = this.nodes.up().map(({ id }) => id);
-    if (healthy.length === 0) return null;
+    if (!this.anyUp) return null;
+    await this.#freshen();
+    const best = chooseNode(this.#healthy(), this.#loads);
+    if (best !== null) this.#count(best, 'rooms');
+    return best;
+  }
+
+  /**
+   * Chooses the node for a new session, perhaps one that the room does not use yet.
+   * @param nodeIds of the room, its own first
+   */
+  async pickFor(nodeIds: readonly string[]): Promise<string | null> {
+    await this.#freshen();
+    return this.#choose(nodeIds, this.nodesPerRoomMax);
+  }
+
+  /** The node for a session that has to move: one that the room uses. */
+  moveTo(nodeIds: readonly string[]): string | null {
+    return this.#choose(nodeIds, nodeIds.length);
+  }
+
+  #choose(nodeIds: readonly string[], nodesMax: number): string | null {
+    const chosen = chooseForSession(this.#healthy(), this.#loads, { nodeIds, nodesMax });
+    if (chosen !== null) this.#count(chosen, 'sessions');
+    return chosen;
+  }
+
+  #healthy(): string[] {
+    return this.nodes.up().map(({ id }) => id);
+  }
+
+  #count(id: string, what: 'rooms' | 'sessions'): void {
+    const load = this.#loads.get(id) ?? { rooms: 0, sessions: 0, draining: false, capacity: null };
+    this.#loads.set(id, { ...load, [what]: load[what] + 1 });
+  }
+
+  async #freshen(): Promise<void> {
     if (performance.now() - this.#loadsAtMs > LOADS_FRESH_MS) {
       try {
         this.#loads = new Map([...(await this.readLoads())].map(([id, load]) => [id, { ...load }]));
@@ -74,12 +125,40 @@ export class MediaPlaces {
         // Placement works with old loads. The caller's own statements report that the database is unavailable.
       }
     }
-    const best = chooseNode(healthy, this.#loads);
-    if (best === null) return null;
-    const load = this.#loads.get(best) ?? { rooms: 0, sessions: 0, draining: false, capacity: null };
-    this.#loads.set(best, { ...load, rooms: load.rooms + 1 });
-    return best;
   }
+}
+
+interface SpreadDeps {
+  database: Database;
+  logger: Logger;
+  places: MediaPlaces;
+  rooms: Pick<Rooms, 'changed'>;
+}
+
+/**
+ * Chooses the media server for a new session of a room. If all servers of the room are full, it adds one to the room.
+ * Never rejects: the room's own server does.
+ * @returns a further media server of the room; null for its own
+ */
+export async function placeSession(
+  { database, logger, places, rooms }: SpreadDeps,
+  room: Room,
+): Promise<string | null> {
+  const own = room.state?.mediaNodeId ?? null;
+  if (own === null || places.nodesPerRoomMax === 1) return null;
+  const further = () => room.state?.furtherNodeIds ?? [];
+  const chosen = await places.pickFor([own, ...further()]);
+  if (chosen === null || chosen === own) return null;
+  if (!further().includes(chosen)) {
+    try {
+      const version = await addRoomNode(database.sql, room.roomId, chosen, places.nodesPerRoomMax);
+      if (version !== null) logger.info('room spreads', { roomId: room.roomId, to: chosen });
+      await rooms.changed(room.roomId);
+    } catch (error) {
+      logger.warn('room does not spread', { roomId: room.roomId, to: chosen, error });
+    }
+  }
+  return further().includes(chosen) ? chosen : null;
 }
 
 /** The failure of a client's request that the media server cannot handle. */
@@ -110,7 +189,24 @@ interface MoveRoomsDeps {
  * than `deadMs`. If several instances try, one moves the room and all of them follow.
  */
 export async function moveRooms(deps: MoveRoomsDeps, rooms: Rooms, deadMs: number): Promise<void> {
-  for (const room of [...rooms.all]) if (await needsPlace(deps.places, room, deadMs)) await move(deps, rooms, room);
+  for (const room of [...rooms.all]) {
+    if (await needsPlace(deps.places, room, deadMs)) await move(deps, rooms, room);
+    for (const nodeId of room.isClosed ? [] : (room.state?.furtherNodeIds ?? [])) {
+      if (await deps.places.isLost(nodeId, deadMs)) await leave(deps, rooms, room, nodeId);
+    }
+  }
+}
+
+/** The sessions on the lost server move to others of the room. */
+async function leave(
+  { database, logger }: MoveRoomsDeps,
+  rooms: Rooms,
+  { roomId }: Room,
+  nodeId: string,
+): Promise<void> {
+  const left = await removeRoomNode(database.sql, nodeId, roomId);
+  if (left.length > 0) logger.info('room left media server', { roomId, from: nodeId });
+  await rooms.changed(roomId);
 }
 
 async function needsPlace(places: MediaPlaces, room: Room, deadMs: number): Promise<boolean> {

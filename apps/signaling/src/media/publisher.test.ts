@@ -123,7 +123,7 @@ const ACTIONS: Record<Command, (stage: Stage) => void> = {
   },
   'the room moves': ({ media, session }) => {
     const { mediaNodeId, mediaGeneration } = session.placed;
-    session.placed = { mediaNodeId, mediaGeneration: mediaGeneration + 1 };
+    session.placed = { furtherNodeIds: [], mediaNodeId, mediaGeneration: mediaGeneration + 1 };
     media.onPlacement();
   },
   'the media server goes down': ({ media, server }) => {

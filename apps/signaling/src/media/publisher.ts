@@ -2,12 +2,14 @@ import type { TrackState } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaPublisher, type MediaSession } from '@callplane/media';
 import type { ClientMessages } from '@callplane/protocol';
 import pLimit from 'p-limit';
+import { feedIdAt } from '@callplane/core';
 import { RequestFailure } from '../clients/client.js';
 import { isStillLive, type MediaDeps, type MediaOwner, type PublisherRecord, type WhipRecord } from './media-writes.js';
 import { mediaUnavailable, toFailure, type MediaPlace } from './places.js';
 import { Feed, keepMutes, type FeedListener, type FeedPhase } from './feed.js';
 import { withoutRetransmissions } from './retransmissions.js';
 import { withEncryptableCodecs } from './encryptable-codecs.js';
+import { noteExtensions } from './header-extensions.js';
 import { checkOffer, type CheckedOffer } from './sdp-gate.js';
 
 const ANNOUNCE_AGAIN_MS = 1000;
@@ -87,6 +89,7 @@ export class Publisher implements FeedListener {
   async publish({ sdp, tracks, encrypted = false }: ClientMessages['publish']): Promise<string> {
     const { connectionNumber, permissions, room } = this.session;
     const offer = checkOffer(sdp, tracks, permissions);
+    if (this.deps.places.nodesPerRoomMax > 1) noteExtensions(offer);
     if (room.state?.room.encryption === 'required') {
       if (!encrypted) throw new RequestFailure('room_encrypted');
       offer.sdp = withEncryptableCodecs(offer);
@@ -188,7 +191,8 @@ export class Publisher implements FeedListener {
   #newFeed({ node }: MediaPlace, peerConnection: string): Feed {
     const { sessionId, connectionNumber } = this.session;
     this.#attachments += 1;
-    const feedId = `${sessionId}-${connectionNumber}-${this.#attachments}`;
+    const id = `${sessionId}-${connectionNumber}-${this.#attachments}`;
+    const feedId = this.deps.places.nodesPerRoomMax > 1 ? feedIdAt(id, node.id) : id;
     return new Feed(this.deps, this.session, { node, feedId, peerConnection }, this);
   }
 

@@ -1,6 +1,7 @@
 import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
 import { ERROR_CODES, PROTOCOL_LIMITS, type ErrorCode, type ServerMessages } from '@callplane/protocol';
-import { streamName, trackOf, type TrackIndex } from '../rooms/tracks.js';
+import { streamName, trackOf } from '../rooms/tracks.js';
+import type { TrackView } from './forwards.js';
 import { sectionsWithoutCodec, withFallbackCodec } from './fallback-codec.js';
 import type { MediaOwner } from './media-writes.js';
 import { toFailure, type MediaPlace } from './places.js';
@@ -69,7 +70,7 @@ export class ReceivingPeer {
    * Asks the media server which streams the sections carry.
    * @throws MediaError if the media server does not answer, or the client has an offer to answer that this gateway does not know
    */
-  async list(tracks: TrackIndex): Promise<void> {
+  async list(tracks: TrackView): Promise<void> {
     const keys = new Map([...tracks.entries].map(([key, track]) => [streamName(track), key]));
     const [known] = tracks.entries.values();
     this.mustList = false;
@@ -82,7 +83,7 @@ export class ReceivingPeer {
    * Asks the media server to send the selected tracks: with a switch of sections where that is possible, else with an
    * offer.
    */
-  async align(place: MediaPlace, selected: ReadonlyMap<string, SelectedTrack>, tracks: TrackIndex): Promise<Alignment> {
+  async align(place: MediaPlace, selected: ReadonlyMap<string, SelectedTrack>, tracks: TrackView): Promise<Alignment> {
     if (this.handle === null) await this.#attach(place);
     if (this.mustList) await this.list(tracks);
     const { sections } = this;
@@ -186,7 +187,7 @@ export class ReceivingPeer {
   }
 
   /** Keys of the tracks that the client has refused, as long as they are at the same place on the media server. */
-  refusedKeys({ entries }: TrackIndex): ReadonlySet<string> {
+  refusedKeys({ entries }: TrackView): ReadonlySet<string> {
     const refused = [...this.sections.refused].filter(([name, key]) => {
       const track = entries.get(key);
       return track !== undefined && streamName(track) === name;
@@ -247,7 +248,10 @@ export class SubscriberReports {
   /** The failures that the client knows, by track key. */
   #failed = new Map<string, ErrorCode>();
 
-  constructor(private readonly session: MediaOwner) {}
+  constructor(
+    private readonly session: MediaOwner,
+    private readonly local: { readonly view: TrackView },
+  ) {}
 
   /** Reports the changes since the last report. */
   report(peer: ReceivingPeer | null, selection: Selection): void {
@@ -277,7 +281,7 @@ export class SubscriberReports {
 
   #reportFailures(peer: ReceivingPeer | null, selection: Selection): void {
     const failed = new Map<string, ErrorCode>(selection.crowdedOut.map((key) => [key, 'too_many_tracks']));
-    for (const key of peer?.refusedKeys(this.session.room.tracks) ?? []) failed.set(key, 'track_refused');
+    for (const key of peer?.refusedKeys(this.local.view) ?? []) failed.set(key, 'track_refused');
     for (const { key, stream } of selection.tracks.values()) {
       if ((peer?.sections.triesOf(stream) ?? 0) >= ABSENT_TRIES) failed.set(key, 'not_found');
     }

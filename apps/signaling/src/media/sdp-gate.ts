@@ -15,6 +15,8 @@ export interface SendingTrack {
   source: TrackSource;
   mid: string;
   muted: boolean;
+  /** As in `TrackState`. */
+  extensionId?: number | undefined;
 }
 
 type Direction = NonNullable<MediaDescription['direction']>;

@@ -1,7 +1,7 @@
 import type { ClientMessages, PeerTarget } from '@callplane/protocol';
 import { MediaError } from '@callplane/media';
 import { storedTracks, type MediaDeps, type MediaOwner, type MediaRecord } from './media-writes.js';
-import type { MediaPlace } from './places.js';
+import { isElsewhere, type MediaPlace, type Where } from './places.js';
 import { OwnSession, recordOf, takeOver, type HandoverParts, type ResumedMedia } from './handover.js';
 import { Publisher } from './publisher.js';
 import { checkCandidate } from './sdp-gate.js';
@@ -24,7 +24,9 @@ export class SessionMedia {
   readonly #lost = new Set<PeerTarget>();
   readonly #parts: HandoverParts;
   #republication: NodeJS.Timeout | undefined;
-  #placedOn: string | null = null; // `<node>/<generation>`
+  #placedOn: Where | null = null;
+  /** One of the room's further media servers; null: its own. */
+  #furtherNodeId: string | null = null;
   #closed = false;
   /** Whether the session came from another gateway, and its client has not been welcomed yet. */
   #isHandedOver = false;
@@ -38,7 +40,7 @@ export class SessionMedia {
     this.publisher = new Publisher(deps, session, place, () => this.#lose('publisher'));
     this.subscriber = new Subscriber(deps, session, place, () => this.#lose('subscriber'));
     const [own, publisher, subscriber, lost] = [this.#own, this.publisher, this.subscriber, this.#lost];
-    this.#parts = { deps, session, own, publisher, subscriber, lost };
+    this.#parts = { deps, session, own, publisher, subscriber, lost, where: () => this.#where() };
   }
 
   /** Where the session's media is, for a gateway that takes it over; null without media. */
@@ -51,9 +53,14 @@ export class SessionMedia {
     return this.subscriber.selector.hasSelection;
   }
 
+  /** @param nodeId one of the room's media servers, before the session has any media; null: the room's own */
+  placeOn(nodeId: string | null): void {
+    this.#furtherNodeId = nodeId;
+  }
+
   /** Call this before the welcome, which carries the room's media state. */
   readPlacement(): void {
-    this.#placedOn = this.#placement();
+    this.#placedOn = this.#where();
     this.state = this.#place() === null ? 'down' : 'up';
   }
 
@@ -75,8 +82,10 @@ export class SessionMedia {
   /** Call this when the room's media server went up or down, or is another one. */
   onPlacement(): void {
     if (this.#closed) return;
-    const placedOn = this.#placement();
-    const moved = this.#placedOn !== null && this.#placedOn !== placedOn;
+    this.#leaveRemovedNode();
+    const placedOn = this.#where();
+    const moved = this.#placedOn !== null && isElsewhere(this.#placedOn, placedOn);
+    if (this.#placedOn?.generation !== placedOn.generation) this.deps.writes.changed(this.session);
     this.#placedOn = placedOn;
     const isUp = this.#place() !== null;
     if (!isUp || moved) this.#dropBoth();
@@ -105,6 +114,7 @@ export class SessionMedia {
 
   /** Continues the media that another gateway has handed over. Call it when the room is known. Never rejects. */
   takeOver(resumed: ResumedMedia): Promise<void> {
+    this.placeOn((resumed.media as MediaRecord | null)?.nodeId ?? null);
     this.readPlacement();
     this.#takenOver = takeOver(this.#parts, this.#place(), resumed, () => this.#isHandedOver).then(
       (outcome) => {
@@ -216,15 +226,25 @@ export class SessionMedia {
   }
 
   #place(): MediaPlace | null {
-    const placement = this.session.room.state;
-    const node = this.deps.places.up(placement?.mediaNodeId ?? null);
-    if (placement === null || node === null) return null;
-    return { node, generation: placement.mediaGeneration, session: () => this.#own.open(node) };
+    const { nodeId, generation } = this.#where();
+    const node = this.deps.places.up(nodeId);
+    return node === null ? null : { node, generation, session: () => this.#own.open(node) };
   }
 
-  #placement(): string {
+  #where(): Where {
     const { state } = this.session.room;
-    return `${state?.mediaNodeId ?? ''}/${state?.mediaGeneration ?? 0}`;
+    const further = this.#furtherNodeId;
+    if (further !== null && state?.furtherNodeIds.includes(further) === true) return { nodeId: further, generation: 0 };
+    return { nodeId: state?.mediaNodeId ?? null, generation: state?.mediaGeneration ?? 0 };
+  }
+
+  /** The room does not use the session's media server any more. */
+  #leaveRemovedNode(): void {
+    const { state } = this.session.room;
+    if (this.#furtherNodeId === null || state === null || state.furtherNodeIds.includes(this.#furtherNodeId)) return;
+    const isOwn = state.mediaNodeId === null || state.mediaNodeId === this.#furtherNodeId;
+    const nodeId = isOwn ? null : this.deps.places.moveTo([state.mediaNodeId ?? '', ...state.furtherNodeIds]);
+    this.#furtherNodeId = nodeId === state.mediaNodeId ? null : nodeId;
   }
 
   #dropBoth(): void {

@@ -49,7 +49,7 @@ export class Stage {
       autoSubscribe,
       isGone: false,
       send: (message: ServerMessage) => this.isConnected && this.sent.push(message),
-      room: { tracks, layers, order: new TrackOrder(tracks, new Speakers()) },
+      room: { state: null, tracks, layers, order: new TrackOrder(tracks, new Speakers()) },
     };
     const deps = {
       logger: { info: () => undefined, error: (...line: unknown[]) => this.errors.push(line) },

@@ -1,5 +1,6 @@
 import { MediaError, type MediaNode, type MediaSession } from '@callplane/media';
 import { RequestFailure } from '../clients/client.js';
+import { LocalSelection } from './local-selection.js';
 import type { MediaDeps, MediaOwner, SubscriberRecord } from './media-writes.js';
 import { mediaUnavailable, type MediaPlace } from './places.js';
 import { nextOfferId, ReceivingPeer, SubscriberReports, type ReceivingPeerListener } from './receiving-peer.js';
@@ -32,6 +33,7 @@ export class Subscriber implements ReceivingPeerListener {
   /** The tracks of the sections after the running alignment; null if the sections must be compared first. */
   #aligned: Selection | null = null;
   #mustRefresh = false;
+  readonly #local: LocalSelection;
   /** Of the latest offer. */
   #offerId = 0;
   #failures = 0;
@@ -46,7 +48,9 @@ export class Subscriber implements ReceivingPeerListener {
     private readonly onLost: () => void,
   ) {
     this.selector = new TrackSelector(session);
-    this.#reports = new SubscriberReports(session);
+    const node = () => this.peer?.node ?? this.place()?.node;
+    this.#local = new LocalSelection(deps.forwards, session, node, () => this.#compare());
+    this.#reports = new SubscriberReports(session, this.#local);
   }
 
   /** The record with which another gateway continues the peer; null while it negotiates, and without a peer. */
@@ -67,7 +71,8 @@ export class Subscriber implements ReceivingPeerListener {
     peer.adopt(session, record.handle);
     this.peer = peer;
     try {
-      await peer.list(this.session.room.tracks);
+      await this.#local.load();
+      await peer.list(this.#local.view);
     } catch (error) {
       this.deps.logger.info('receiving connection not taken over', { sessionId: this.session.sessionId, error });
       if (peer === this.peer) void this.#release();
@@ -174,6 +179,7 @@ export class Subscriber implements ReceivingPeerListener {
 
   close(): Promise<void> {
     this.#isClosed = true;
+    this.#local.release();
     return this.drop();
   }
 
@@ -192,8 +198,7 @@ export class Subscriber implements ReceivingPeerListener {
     if (place === null) return null;
     if (this.peer !== null && this.peer.node !== place.node) void this.drop();
     if (!this.#clientKnows) return null;
-    const peer = this.peer;
-    const selection = this.#select();
+    const [peer, selection] = [this.peer, this.#select()];
     if (peer === null) return selection.tracks.size === 0 ? null : { place, selection };
     return selection === this.#aligned ? null : { place, selection };
   }
@@ -213,8 +218,9 @@ export class Subscriber implements ReceivingPeerListener {
 
   async #align(peer: ReceivingPeer, { place, selection }: Difference): Promise<void> {
     this.#aligned = selection;
-    const result = await peer.align(place, selection.tracks, this.session.room.tracks);
+    const result = await peer.align(place, selection.tracks, this.#local.view);
     if (peer !== this.peer) return;
+    this.#local.reportLost(selection, (stream) => peer.sections.triesOf(stream) > 0);
     if (result.outcome === 'exhausted') {
       this.deps.logger.info('subscriber has too many media sections', { sessionId: this.session.sessionId });
       this.#giveUp(peer, 0);
@@ -259,8 +265,7 @@ export class Subscriber implements ReceivingPeerListener {
   }
 
   #select(): Selection {
-    const peer = this.peer;
-    return this.selector.select(peer?.sections.held, peer?.refusedKeys(this.session.room.tracks));
+    return this.#local.select(this.selector, this.peer);
   }
 
   /** The handle is lost, or was not attached. */

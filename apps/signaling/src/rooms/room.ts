@@ -147,9 +147,7 @@ export class Room {
     if (this.#toldInfo !== contentOf(after)) this.#updates.soon();
     if (after.rosterPaged && before?.rosterPaged !== true) this.#becomePaged();
     else this.#send(changes, after.rosterPaged);
-    if (before?.mediaNodeId !== after.mediaNodeId || before.mediaGeneration !== after.mediaGeneration) {
-      this.mediaChanged();
-    }
+    if (placementOf(before) !== placementOf(after)) this.mediaChanged();
     this.#wakeForTracks(changes);
     this.#visitLobby();
   }
@@ -247,6 +245,11 @@ export class Room {
     this.#orderSeen = version;
     for (const member of this.members) if (member.media.followsTracks) member.media.onTracks();
   }
+}
+
+/** The media servers of the room, as a text. */
+function placementOf(info: RoomInfo | null): string | null {
+  return info && [info.mediaNodeId, info.mediaGeneration, ...info.furtherNodeIds].join(' ');
 }
 
 /** The fields that change while a room is open. Clients see the status by other means. */

@@ -60,6 +60,7 @@ export class FakeRoom {
       room: newRoom({ id: 'r', name: 'Room', status: this.status, createdAt: new Date(0), startedAt: new Date(1) }),
       sequence: 0,
       mediaNodeId: this.mediaNodeId,
+      furtherNodeIds: [],
       mediaGeneration: 1,
       version: this.version,
       rosterPaged: this.rosterPaged,

@@ -11,6 +11,7 @@ export interface IndexedTrack {
   /** Its location on the media server. */
   readonly feedId: string;
   readonly mid: string;
+  readonly extensionId?: number | undefined;
 }
 
 export function trackKey({ participantId, trackId }: TrackReference): string {
@@ -88,8 +89,8 @@ export class TrackIndex {
 
   #tracksOf(entry: SessionEntry | undefined): IndexedTrack[] {
     const { participantId = '', state } = entry ?? {};
-    return (state?.tracks ?? []).map(({ trackId, kind, source, feedId, mid }) => {
-      return { participantId, trackId, kind, source, feedId, mid };
+    return (state?.tracks ?? []).map(({ trackId, kind, source, feedId, mid, extensionId }) => {
+      return { participantId, trackId, kind, source, feedId, mid, extensionId };
     });
   }
 }

@@ -23,7 +23,9 @@ test('lets one of several concurrent moves of a room win, and returns its placem
     version: 3,
   });
   expect(await roomsStatus(rooms.database.sql, [roomId, 'room_unknown'])).toEqual(
-    new Map([[roomId, { roomId, status: 'active', mediaNodeId: null, mediaGeneration: 3, sequence: 2 }]]),
+    new Map([
+      [roomId, { roomId, status: 'active', mediaNodeId: null, mediaGeneration: 3, furtherNodeIds: [], sequence: 2 }],
+    ]),
   );
 });
 

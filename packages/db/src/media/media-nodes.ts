@@ -31,10 +31,16 @@ export interface MediaNodeRow extends MediaNodeLoad {
 export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
   return db.$queryRaw<MediaNodeRow[]>`
     WITH placed AS (
-      SELECT r.media_node_id AS id, count(DISTINCT r.id)::int AS rooms, count(s.id)::int AS sessions
-      FROM rooms r LEFT JOIN participant_sessions s ON s.room_id = r.id AND s.ended_at IS NULL AND NOT s.waiting
-      WHERE r.media_node_id IS NOT NULL AND r.status <> 'ended'
-      GROUP BY r.media_node_id
+      SELECT id, sum(rooms)::int AS rooms, sum(sessions)::int AS sessions FROM (
+        SELECT media_node_id AS id, count(*) AS rooms, 0 AS sessions FROM rooms
+        WHERE media_node_id IS NOT NULL AND status <> 'ended' GROUP BY 1
+        UNION ALL SELECT further.id, count(*), 0 FROM rooms, unnest(further_node_ids) AS further (id)
+        WHERE media_node_id IS NOT NULL AND status <> 'ended' GROUP BY 1
+        UNION ALL SELECT CASE WHEN s.media_node_id = ANY(r.further_node_ids) THEN s.media_node_id ELSE r.media_node_id END,
+          0, count(*)
+        FROM participant_sessions s JOIN rooms r ON r.id = s.room_id
+        WHERE s.ended_at IS NULL AND NOT s.waiting AND r.media_node_id IS NOT NULL AND r.status <> 'ended' GROUP BY 1
+      ) counts GROUP BY id
     )
     SELECT coalesce(n.id, placed.id) AS id, coalesce(rooms, 0) AS rooms, coalesce(sessions, 0) AS sessions,
       coalesce(draining, false) AS draining, capacity,

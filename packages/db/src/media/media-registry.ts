@@ -89,7 +89,10 @@ export async function removeSilentNodes(db: TypedSql): Promise<string[]> {
     DELETE FROM media_nodes WHERE url IS NOT NULL
       AND heartbeat_at < now() - ${SILENT_NODE_KEPT_MS}::int * interval '1 millisecond'
       AND state = 'down' AND ${isObservationValid}
-      AND NOT EXISTS (SELECT FROM rooms WHERE rooms.media_node_id = media_nodes.id AND rooms.status <> 'ended')
+      AND NOT EXISTS (
+        SELECT FROM rooms WHERE rooms.status <> 'ended' AND rooms.media_node_id IS NOT NULL
+          AND (rooms.media_node_id = media_nodes.id OR media_nodes.id = ANY(rooms.further_node_ids))
+      )
     RETURNING id`;
   return rows.map(({ id }) => id).sort();
 }

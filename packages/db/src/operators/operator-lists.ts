@@ -95,7 +95,7 @@ export async function listAllRooms(db: Db, filter: ListFilter & { status: RoomSt
 /** @returns the room with the id and status of its clean-up, which are null while it was not ended. */
 export async function findRoomById(db: Db, roomId: string) {
   const operations = { where: { kind: 'room.end' }, select: { id: true, status: true } };
-  const select = { ...ROOM, mediaNodeId: true, lastSequence: true, operations };
+  const select = { ...ROOM, mediaNodeId: true, furtherNodeIds: true, lastSequence: true, operations };
   const found = await db.room.findUnique({ where: { id: roomId }, select });
   if (found === null) return null;
   const { _count: count, operations: ends, ...row } = found;

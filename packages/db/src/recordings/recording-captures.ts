@@ -39,7 +39,8 @@ export async function wantedCaptures(db: TypedSql, nodeId: string): Promise<{ no
       SELECT json_agg(json_build_object('roomId', wanted.room_id, 'recordings', wanted.ids)) FROM (
         SELECT recordings.room_id, string_agg(recordings.id, ' ' ORDER BY recordings.id) AS ids
         FROM recordings JOIN rooms ON rooms.id = recordings.room_id
-        WHERE ${isWanted} AND ${isRoomOpen} AND rooms.media_node_id = ${nodeId}
+        WHERE ${isWanted} AND ${isRoomOpen} 
+          AND (rooms.media_node_id = ${nodeId} OR ${nodeId}::text = ANY(rooms.further_node_ids))
         GROUP BY recordings.room_id
       ) wanted
     ), '[]') AS wanted`;

@@ -65,6 +65,7 @@ export function openMediaServers(
         THEN ${SHIPPING_LOST_SECONDS}::int ELSE ${MEDIA_SERVER_LOST_SECONDS}::int END AS "isLost"
     FROM (
       SELECT media_node_id AS id FROM rooms WHERE id = ${roomId} AND media_node_id IS NOT NULL
+      UNION SELECT unnest(further_node_ids) FROM rooms WHERE id = ${roomId}
       UNION SELECT node_id FROM recording_captures WHERE room_id = ${roomId}
     ) node LEFT JOIN media_nodes n ON n.id = node.id
     WHERE n.captured_at IS NULL OR n.captured_at <= ${at}::timestamptz OR ${fails}`;

@@ -150,14 +150,17 @@ export function stateAtStart({ environmentId }: Tenant, roomId: string, recordin
 const hasRecorder = Prisma.sql`
   EXISTS (SELECT FROM sweeps WHERE name = ${`recorder ${RECORDER_TASK}`} AND held_until > now())`;
 /** Whether a media server records; the table has the name `n`. */
-const records = Prisma.sql`n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'`;
+export const records = Prisma.sql`n.captured_at > now() - ${CAPTURE_SILENT_SECONDS}::int * interval '1 second'`;
 
-/** A recording needs a recorder, and the agent of the room's media server; any agent without such a room. */
+/** A recording needs a recorder, and the agent of each media server of the room; any agent without such a room. */
 export async function lackOf(db: TypedSql, roomId: string | null): Promise<'no_recorder' | 'no_agent' | null> {
   const [row] = await db.$queryRaw<[{ hasRecorder: boolean; hasAgent: boolean }]>`
     SELECT ${hasRecorder} AS "hasRecorder", EXISTS (
       SELECT FROM media_nodes n
       WHERE n.id = coalesce((SELECT media_node_id FROM rooms WHERE rooms.id = ${roomId}::text), n.id) AND ${records}
+    ) AND NOT EXISTS (
+      SELECT FROM rooms, unnest(further_node_ids) AS further (id) WHERE rooms.id = ${roomId}::text
+        AND NOT EXISTS (SELECT FROM media_nodes n WHERE n.id = further.id AND ${records})
     ) AS "hasAgent"`;
   if (!row.hasRecorder) return 'no_recorder';
   return row.hasAgent ? null : 'no_agent';

@@ -4,7 +4,7 @@ import { Prisma } from '../generated/client.js';
 import { PARTICIPANT_COLUMNS } from '../participants/participant.sql.js';
 import { reviveRoom, ROOM_COLUMNS } from '../rooms/room.sql.js';
 import { paced } from './session.sql.js';
-import type { JoinInput, RoomPlacement } from './session.js';
+import type { JoinInput, RoomNodes } from './session.js';
 
 export interface JoiningPerson {
   participant: ParticipantState;
@@ -23,7 +23,7 @@ export interface JoiningPerson {
 /** The system column `xmin` of a row: the transaction that wrote it last. A lock does not change it. */
 type RowVersion = string;
 
-export interface RoomToJoin extends RoomPlacement {
+export interface RoomToJoin extends RoomNodes {
   room: RoomState;
   lastSequence: number;
   version: number;
@@ -52,7 +52,7 @@ const PERSON_COLUMNS = Prisma.sql`${PARTICIPANT_COLUMNS}, participants.removed_a
 
 const ROOM_TO_JOIN = Prisma.sql`${ROOM_COLUMNS}, rooms.last_sequence AS "lastSequence", rooms.version,
   rooms.roster_paged AS "rosterPaged", rooms.media_node_id AS "mediaNodeId",
-  rooms.media_generation AS "mediaGeneration", rooms.xmin::text AS "rowVersion"`;
+  rooms.media_generation AS "mediaGeneration", rooms.further_node_ids AS "furtherNodeIds", rooms.xmin::text AS "rowVersion"`;
 
 /** Two columns. */
 const countLive = (roomId: string): Prisma.Sql => Prisma.sql`
@@ -202,8 +202,8 @@ function toPeople(rows: readonly PersonRow[]): Map<string, JoiningPerson> {
 }
 
 function toRoom(row: RoomRow, own: readonly [participantId: string, sessionId: string][]): RoomToJoin {
-  const { lastSequence, version, rosterPaged, mediaNodeId, mediaGeneration, rowVersion, ...rest } = row;
+  const { lastSequence, version, rosterPaged, mediaNodeId, mediaGeneration, furtherNodeIds, rowVersion, ...rest } = row;
   const { liveSessions, waitingSessions, ...room } = rest;
-  const known = { lastSequence, version, rosterPaged, mediaNodeId, mediaGeneration, rowVersion };
+  const known = { lastSequence, version, rosterPaged, mediaNodeId, mediaGeneration, furtherNodeIds, rowVersion };
   return { room, ...known, liveSessions, waitingSessions, liveSessionOf: new Map(own) };
 }

@@ -55,6 +55,7 @@ export async function writeJoins(
     rosterPaged,
     mediaNodeId: before.mediaNodeId ?? mediaNodeId,
     mediaGeneration: before.mediaGeneration + Number(isPlaced),
+    furtherNodeIds: before.furtherNodeIds,
   };
   const unchanged =
     lock === 'held'

@@ -4,7 +4,7 @@ import type { TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 import { ROOM_COLUMNS } from '../rooms/room.sql.js';
 import { END_REASON } from './session.sql.js';
-import type { RoomPlacement, SessionState, TrackState } from './session.js';
+import type { RoomNodes, SessionState, TrackState } from './session.js';
 
 type Moment = number;
 
@@ -15,6 +15,7 @@ type TrackTuple = [
   muted: boolean,
   feedId: string,
   mid: string,
+  extensionId?: number | null,
 ];
 
 /** A session that has ended, or a viewer of a paged room: only the fields that its instance has to know. */
@@ -78,8 +79,8 @@ const SESSION_TUPLE = Prisma.sql`CASE
       AND participants.permissions = '{}' AND NOT s.waiting)
   THEN json_build_array(${SHORT_COLUMNS}) ELSE ${FULL_TUPLE} END`;
 
-const TRACK_LIST = Prisma.sql`json_agg(json_build_array(t.track_id, t.kind, t.source, t.muted, t.feed_id, t.mid)
-  ORDER BY t.published_at, t.track_id)`;
+const TRACK_LIST = Prisma.sql`json_agg(json_build_array(t.track_id, t.kind, t.source, t.muted, t.feed_id, t.mid,
+  t.extension_id) ORDER BY t.published_at, t.track_id)`;
 
 /** @throws if the tuple is short. */
 export function toSession(roomId: string, tuple: SessionTuple): SessionState {
@@ -107,8 +108,9 @@ export function toSession(roomId: string, tuple: SessionTuple): SessionState {
     connection,
     disconnectedAt: toDate(disconnectedAt),
     waiting,
-    tracks: (tracks ?? []).map(([trackId, kind, source, muted, feedId, mid]) => {
-      return { trackId, kind, source, muted, feedId, mid };
+    tracks: (tracks ?? []).map(([trackId, kind, source, muted, feedId, mid, extensionId]) => {
+      const track = { trackId, kind, source, muted, feedId, mid };
+      return extensionId == null ? track : { ...track, extensionId };
     }),
   };
 }
@@ -133,8 +135,8 @@ export function toTuple(session: SessionState, hidesViewer: boolean): SessionTup
     tokenExpiresAt.getTime(),
     connectedAt?.getTime() ?? null,
     leftAt?.getTime() ?? null,
-    tracks.map(({ trackId, kind, source, muted, feedId, mid }): TrackTuple => {
-      return [trackId, kind, source, muted, feedId, mid];
+    tracks.map(({ trackId, kind, source, muted, feedId, mid, extensionId }): TrackTuple => {
+      return [trackId, kind, source, muted, feedId, mid, extensionId ?? null];
     }),
     waiting,
   ];
@@ -150,7 +152,7 @@ export interface RoomRead {
   after: number | null;
 }
 
-export interface RoomChanges extends RoomPlacement {
+export interface RoomChanges extends RoomNodes {
   tenant: Tenant;
   room: RoomState;
   sequence: number;
@@ -177,7 +179,7 @@ export async function readRoomChanges(db: TypedSql, reads: readonly RoomRead[]):
   const rows = await db.$queryRaw<RoomChangesRow[]>`
     SELECT ${ROOM_COLUMNS}, rooms.environment_id AS "environmentId", environments.project_id AS "projectId",
       rooms.last_sequence AS "sequence", rooms.media_node_id AS "mediaNodeId",
-      rooms.media_generation AS "mediaGeneration", rooms.version, rooms.roster_paged AS "rosterPaged",
+      rooms.media_generation AS "mediaGeneration", rooms.further_node_ids AS "furtherNodeIds", rooms.version, rooms.roster_paged AS "rosterPaged",
       -- A reader that is ahead knows a version that a restored database has lost.
       CASE WHEN input.after <= rooms.version THEN input.after END AS after,
       CASE WHEN input.after <= rooms.version THEN (
@@ -203,9 +205,10 @@ export async function readRoomChanges(db: TypedSql, reads: readonly RoomRead[]):
 }
 
 function toChanges(row: RoomChangesRow): RoomChanges {
-  const { projectId, environmentId, sequence, mediaNodeId, mediaGeneration, version, rosterPaged, ...rest } = row;
+  const { projectId, environmentId, sequence, version, rosterPaged, ...others } = row;
+  const { mediaNodeId, mediaGeneration, furtherNodeIds, ...rest } = others;
   const { after, sessions, ...room } = rest;
-  const info = { tenant: { projectId, environmentId }, room, sequence, mediaNodeId, mediaGeneration };
+  const info = { tenant: { projectId, environmentId }, room, sequence, mediaNodeId, mediaGeneration, furtherNodeIds };
   return { ...info, version, rosterPaged, after, sessions: sessions ?? [] };
 }
 

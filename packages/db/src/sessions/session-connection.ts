@@ -24,7 +24,8 @@ export async function markDisconnected(database: Database, held: readonly Discon
     UPDATE participant_sessions s
     SET disconnected_at = coalesce(s.disconnected_at, now()),
       version = CASE WHEN held.disconnected_at IS NULL THEN room.version ELSE s.version END,
-      media = coalesce(input.media::jsonb, s.media)
+      media = coalesce(input.media::jsonb, s.media),
+      media_node_id = coalesce(input.media::jsonb->>'nodeId', s.media_node_id)
     FROM held JOIN unnest(${ids}::text[], ${held.map(mediaText)}::text[]) AS input (id, media) ON input.id = held.id
     LEFT JOIN room ON room.id = held.room_id
     WHERE s.id = held.id
@@ -45,7 +46,7 @@ export async function writeMedia(
   const ids = states.map(({ held }) => held.sessionId);
   await db.$executeRaw`
     WITH ${lockHeld(states.map(({ held }) => held))}
-    UPDATE participant_sessions s SET media = input.media::jsonb
+    UPDATE participant_sessions s SET media = input.media::jsonb, media_node_id = input.media::jsonb->>'nodeId'
     FROM held JOIN unnest(${ids}::text[], ${states.map(mediaText)}::text[]) AS input (id, media) ON input.id = held.id
     WHERE s.id = held.id`;
 }
@@ -110,7 +111,9 @@ function mediaText({ media }: { media?: unknown }): string | null {
 export async function releaseSession(db: TypedSql, held: HeldSession): Promise<boolean> {
   const released = await db.$executeRaw`
     UPDATE participant_sessions s
-    SET instance_id = NULL, disconnected_at = coalesce(disconnected_at, now()), media = NULL WHERE ${isHeld(held)}`;
+    SET instance_id = NULL, disconnected_at = coalesce(disconnected_at, now()), media = NULL,
+      media_node_id = NULL
+    WHERE ${isHeld(held)}`;
   return released > 0;
 }
 

@@ -65,14 +65,18 @@ async function replaceTracks(
     SELECT * FROM unnest(${ids}::text[], ${kinds}::text[], ${sources}::text[]))`;
   const unpublished = await deleteTracks(sql, others, now);
   const inserted = await sql.$queryRaw<{ trackId: string; isNew: boolean }[]>`
-    INSERT INTO session_tracks (session_id, track_id, kind, source, feed_id, mid, muted, published_at)
-    SELECT ${sessionId}, track_id, kind, source, feed_id, mid, muted, ${now.toISOString()}::timestamptz
+    INSERT INTO session_tracks (session_id, track_id, kind, source, feed_id, mid, muted,
+      extension_id, published_at)
+    SELECT ${sessionId}, track_id, kind, source, feed_id, mid, muted, extension_id,
+      ${now.toISOString()}::timestamptz
     FROM unnest(${ids}::text[], ${kinds}::text[], ${sources}::text[], ${tracks.map(({ feedId }) => feedId)}::text[],
-      ${tracks.map(({ mid }) => mid)}::text[], ${tracks.map(({ muted }) => muted)}::boolean[])
-      AS new (track_id, kind, source, feed_id, mid, muted)
+      ${tracks.map(({ mid }) => mid)}::text[], ${tracks.map(({ muted }) => muted)}::boolean[],
+      ${tracks.map(({ extensionId }) => extensionId ?? null)}::int[])
+      AS new (track_id, kind, source, feed_id, mid, muted, extension_id)
     ON CONFLICT (session_id, track_id) DO UPDATE
       -- A publication unmutes nothing: the client may not know that the server has muted the track.
-      SET feed_id = excluded.feed_id, mid = excluded.mid, muted = excluded.muted OR session_tracks.muted
+      SET feed_id = excluded.feed_id, mid = excluded.mid, muted = excluded.muted OR session_tracks.muted,
+        extension_id = excluded.extension_id
     -- Only a row that was just inserted has no transaction that ended or locked it.
     RETURNING track_id AS "trackId", xmax = 0 AS "isNew"`;
   return { unpublished, fresh: new Set(inserted.filter(({ isNew }) => isNew).map(({ trackId }) => trackId)) };

@@ -15,11 +15,22 @@ export interface RoomPlacement {
   mediaGeneration: number;
 }
 
+/** All media servers of a room. */
+export interface RoomNodes extends RoomPlacement {
+  /** Servers that carry sessions of the room besides. */
+  furtherNodeIds: string[];
+}
+
 export interface TrackState extends TrackIdentity {
   muted: boolean;
   /** Feed and media section on the media server. Both change with a publication after a fault. */
   feedId: string;
   mid: string;
+  /**
+   * Id of the header extension that carries the level of audio, or the orientation of video. Another media server that
+   * gets the track has to know it.
+   */
+  extensionId?: number | undefined;
 }
 
 export interface SessionState {

@@ -1,10 +1,17 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { MediaError, type IceCandidate, type MediaNodeEvents, type MediaRoom, type RoomRecording } from '../types.js';
+import {
+  MediaError,
+  type IceCandidate,
+  type MediaNodeEvents,
+  type MediaRoom,
+  type RemoteFeed,
+  type RoomRecording,
+} from '../types.js';
 import { DEFAULT_DEADLINES, JanusConnection, type JanusDeadlines } from './connection.js';
 import { JanusHandle, trickle } from './handle.js';
 import { isJanusError, JANUS } from './messages.js';
-import { janusRooms } from './rooms.js';
+import { janusRooms, streamsOfFeed } from './rooms.js';
 import { MediaSession } from './session.js';
 import { videoRoomProbe } from './probe.js';
 import { isOutdated, JANUS_VERSION_MIN, versionIn } from './version.js';
@@ -133,6 +140,27 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
    */
   async record(roomId: string, how: RoomRecording | null): Promise<boolean> {
     return this.#up().rooms.record(roomId, how);
+  }
+
+  /**
+   * Receives a feed of the same room from another node, from now on.
+   * @returns the mids of its streams; the place of each is its mid on this node
+   * @throws MediaError `no_such_feed` if it publishes nothing there (any more). After any failure, both nodes may have
+   *   their part of the forward.
+   */
+  async receiveFrom(from: MediaNode, roomId: string, feedId: string, remote: RemoteFeed): Promise<string[]> {
+    const { hostname } = new URL(this.options.url);
+    const streams = await streamsOfFeed(from.#up().control, roomId, feedId);
+    const { rooms } = this.#up();
+    await rooms.ensure(roomId);
+    await rooms.forwards.receive(roomId, remote, streams, this.id);
+    await from.#up().rooms.forwards.send(roomId, feedId, remote, this.id, hostname.replace(/^\[|\]$/g, ''));
+    return streams.map(({ mid }) => mid);
+  }
+
+  /** Requests about forwards to and from this node. @throws MediaError `unavailable` */
+  get forwards(): Standing['rooms']['forwards'] {
+    return this.#up().rooms.forwards;
   }
 
   async openSession(): Promise<MediaSession> {

@@ -1,5 +1,13 @@
 import { createHmac, randomUUID } from 'node:crypto';
-import { MediaError, type MediaRoom, type RoomRecording, type StreamReference } from '../types.js';
+import { isForwarded } from '@callplane/core';
+import {
+  MediaError,
+  type ForwardedStream,
+  type MediaRoom,
+  type RoomRecording,
+  type StreamReference,
+} from '../types.js';
+import { janusForwards } from './forwards.js';
 import { JanusHandle, type HandleSession } from './handle.js';
 import { isJanusError, JANUS, objectsIn, textOf } from './messages.js';
 import { PROBE_ROOM } from './probe.js';
@@ -35,7 +43,11 @@ export function janusRooms(control: JanusHandle, adminKey: string) {
   const exists = async (roomId: string): Promise<boolean> =>
     (await control.request({ request: 'exists', room: roomId })).data['exists'] === true;
 
+  const forwards = janusForwards(control, adminKey, managed);
+
   return {
+    forwards,
+
     async ensure(roomId: string): Promise<void> {
       try {
         await control.request({
@@ -96,6 +108,8 @@ export function janusRooms(control: JanusHandle, adminKey: string) {
     },
 
     async removeFeed(roomId: string, feedId: string): Promise<'removed' | 'absent'> {
+      // Janus 1.4.1 leaks four descriptors of a feed that it receives from another node and that is kicked.
+      if (isForwarded(feedId)) return forwards.stopReceiving(roomId, feedId);
       try {
         await control.request({ request: 'kick', ...managed(roomId), id: feedId });
         return 'removed';
@@ -134,16 +148,46 @@ export function janusRooms(control: JanusHandle, adminKey: string) {
  * handle of its own, joins for a moment; the room does not notify its participants.
  */
 export async function publishedStreams(session: HandleSession, roomId: string): Promise<StreamReference[]> {
+  return [...(await joinedStreams(session, roomId))].flatMap(([feedId, streams]) =>
+    streams.filter((stream) => stream['disabled'] !== true).map((stream) => ({ feedId, mid: textOf(stream['mid']) })),
+  );
+}
+
+type JanusStream = Readonly<Record<string, unknown>>;
+
+/** All streams of the feeds that publish something, in the order of their media sections. */
+async function joinedStreams(session: HandleSession, roomId: string): Promise<Map<string, JanusStream[]>> {
   const id = `${PROBE_PREFIX}${randomUUID()}`;
   const probe = new JanusHandle(session, await session.attach(id));
   try {
     const joined = await probe.request({ request: 'join', ptype: 'publisher', room: roomId, id });
-    return objectsIn(joined.data['publishers']).flatMap((publisher) =>
-      objectsIn(publisher['streams'])
-        .filter((stream) => stream['disabled'] !== true)
-        .map((stream) => ({ feedId: textOf(publisher['id']), mid: textOf(stream['mid']) })),
+    return new Map(
+      objectsIn(joined.data['publishers']).map((publisher) => [
+        textOf(publisher['id']),
+        objectsIn(publisher['streams']),
+      ]),
     );
   } finally {
     await probe.detach();
   }
+}
+
+/**
+ * The streams of a feed, in the order of its media sections.
+ * @throws MediaError `no_such_feed`
+ */
+export async function streamsOfFeed(
+  session: HandleSession,
+  roomId: string,
+  feedId: string,
+): Promise<ForwardedStream[]> {
+  const streams = (await joinedStreams(session, roomId)).get(feedId);
+  if (streams === undefined) throw new MediaError('no_such_feed', `${feedId} publishes nothing`);
+  return streams.map((stream) => streamOf(stream));
+}
+
+/** Janus wants a codec even for a section that sends nothing. Each stream keeps its place, which tells its packets. */
+function streamOf({ mid, type, codec, ...rest }: Readonly<Record<string, unknown>>): ForwardedStream {
+  const kind = type === 'audio' ? 'audio' : 'video';
+  return { mid: textOf(mid), kind, codec: textOf(codec) || (kind === 'audio' ? 'opus' : 'vp8'), rest };
 }

@@ -27,6 +27,9 @@ const FIRST_PASSES = 5;
 /** With more rooms that fail, the whole server counts as failing. */
 const FAILING_ROOMS_MAX = 100;
 
+/** The file of a feed that the server receives from another one. */
+const OF_FORWARD = /-user-.+\+[0-9a-f]{8}-\d+-/;
+
 export interface CaptureDeps {
   db: TypedSql;
   /** @returns false if the media server has no such room */
@@ -203,6 +206,11 @@ export class Captures {
     const stored = await this.#storedOf(roomId);
     const failures: Error[] = [];
     for (const file of await readdir(folder)) {
+      // Another media server records it: the one of its publisher.
+      if (OF_FORWARD.test(file)) {
+        if (!isOpen || !file.endsWith('.part')) await rm(join(folder, file), { force: true });
+        continue;
+      }
       const name = file.replace(/\.part$/, '');
       const shipping = stored.get(name) ?? { nodeId, roomId, aheadMs, row: null, shippedAtMs: nowMs() };
       stored.set(name, shipping);

@@ -1,0 +1,123 @@
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { addRoomNode, beginForward, openedForward, openForwards, placeRoom } from '@callplane/db';
+import { MediaNodes, type MediaNode } from '@callplane/media';
+import { createRtcPeer, eventually, hasMediaRoom, startTestJanus, stopAtEnd, type TestJanus } from '@callplane/testing';
+import { startTestWorker, workOnOperation, type TestWorker } from '../worker.testkit.js';
+import { closeForwards } from './forwards.js';
+import { MediaOrphans } from './media-orphans.js';
+
+let receiving: TestJanus;
+let worker: TestWorker;
+let a: MediaNode;
+let b: MediaNode;
+beforeAll(async () => {
+  const [sending, second] = await Promise.all([startTestJanus(), startTestJanus()]);
+  receiving = second;
+  const { apiSecret, adminKey } = receiving;
+  const addresses = [
+    { id: 'a', url: sending.url },
+    { id: 'b', url: receiving.url },
+  ];
+  const media = MediaNodes.open({ addresses, apiSecret, adminKey, random: Math.random, allowOutdated: true });
+  stopAtEnd(() => media.close());
+  worker = await startTestWorker({ media });
+  [a, b] = media.all() as [MediaNode, MediaNode];
+});
+beforeEach(() => Promise.all([a.untilUp(60_000), b.untilUp(60_000)]));
+
+const LIMITS = { ports: Array.from({ length: 50 }, (_, at) => 35_000 + 2 * at), environmentMax: 50 };
+let names = 0;
+
+/** A room on both servers, with a publisher on the first one and a forward to the second one. */
+async function forwarded() {
+  const { sql } = worker.deps.database;
+  const roomId = await worker.newRoom('active');
+  await a.ensureRoom(roomId);
+  const { feedId } = await worker.enter(roomId, { mediaNodeId: 'a' });
+  await addRoomNode(sql, roomId, 'b', 2);
+  const session = await a.openSession();
+  const publisher = await session.attachPublisher(roomId, feedId);
+  const peer = await createRtcPeer();
+  peer.addAudio();
+  const connected = new Promise<void>((resolve) => publisher.once('connected', () => resolve()));
+  await peer.acceptAnswer(await publisher.publish(await peer.offer()));
+  peer.onCandidate((candidate) => void publisher.addCandidate(candidate).catch(() => undefined));
+  await connected;
+  const open = async (): Promise<string> => {
+    const name = `${feedId}+${String((names += 1)).padStart(8, '0')}`;
+    const port = await beginForward(
+      sql,
+      worker.tenant,
+      { roomId, feedId, fromNodeId: 'a', toNodeId: 'b' },
+      name,
+      LIMITS,
+    );
+    await openedForward(
+      sql,
+      name,
+      await b.receiveFrom(a, roomId, feedId, { name, port: port!, extensionIds: new Map() }),
+    );
+    return name;
+  };
+  return { roomId, feedId, open, name: await open() };
+}
+const unwanted = (name: string) => worker.sql(`UPDATE media_forwards SET wanted_until = now() WHERE id = '${name}'`);
+const stateOf = async (name: string) =>
+  (await worker.deps.database.prisma.mediaForward.findUnique({ where: { name } }))?.state ?? null;
+const feedsOf = (roomId: string) => b.listFeeds(roomId);
+
+test('an unwanted forward ends on both servers, and nothing else does', async () => {
+  const { roomId, feedId, open, name } = await forwarded();
+  const wanted = await open();
+  await unwanted(name);
+  await closeForwards(worker.deps);
+  await eventually(async () => (await feedsOf(roomId)).join() === wanted);
+  expect([await stateOf(name), await stateOf(wanted)]).toEqual([null, 'up']);
+  expect(await a.forwards.stopSending(roomId, feedId, name)).toBe('absent');
+  expect(await a.listFeeds(roomId)).toEqual([feedId]);
+  expect(await openForwards(worker.deps.database.sql, 'b', [feedId])).toMatchObject([{ name: wanted }]);
+});
+
+test('a forward to a frozen server stays until the server answers', async () => {
+  const { roomId, name } = await forwarded();
+  await unwanted(name);
+  receiving.freeze();
+  try {
+    await closeForwards(worker.deps);
+    expect(await stateOf(name)).toBe('closing');
+  } finally {
+    receiving.thaw();
+  }
+  await b.untilUp(60_000);
+  await eventually(async () => {
+    await closeForwards(worker.deps);
+    return (await stateOf(name)) === null;
+  });
+  expect(await feedsOf(roomId)).toEqual([]);
+});
+
+test('a feed that is received without a row is removed by the second pass that finds it', async () => {
+  const { roomId, name, open } = await forwarded();
+  const stray = await open();
+  await worker.sql(`DELETE FROM media_forwards WHERE id = '${stray}'`);
+  const orphans = new MediaOrphans(worker.deps);
+  await orphans.pass();
+  expect((await feedsOf(roomId)).sort()).toEqual([name, stray].sort());
+  await orphans.pass();
+  await eventually(async () => (await feedsOf(roomId)).join() === name);
+  expect(worker.lines).toContainEqual(expect.objectContaining({ message: 'stray forward removed', feedId: stray }));
+});
+
+test('the end of a room destroys it on all servers that it or its forwards name', async () => {
+  const { roomId } = await forwarded();
+  const { sql, prisma } = worker.deps.database;
+  // The room has left both servers a moment ago: only its forward names them.
+  const { mediaNodeId, mediaGeneration } = await prisma.room.findUniqueOrThrow({ where: { id: roomId } });
+  await placeRoom(sql, roomId, { mediaNodeId, mediaGeneration }, 'b');
+  const { operation } = await worker.endRoom(roomId);
+  await workOnOperation(worker.deps, operation.id);
+  expect(await worker.row(operation.id)).toMatchObject({ status: 'completed' });
+  expect([await hasMediaRoom(a, roomId), await hasMediaRoom(b, roomId)]).toEqual([false, false]);
+  await closeForwards(worker.deps);
+  expect(await prisma.mediaForward.count({ where: { roomId } })).toBe(0);
+});
