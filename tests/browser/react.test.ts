@@ -22,9 +22,16 @@ const ENTRY = `
   import { OwnCall } from './examples/own-parts.tsx';
   import { JoiningContext } from './src/context.ts';
   import { INITIAL_SNAPSHOT } from '@callplane/client-js';
-  import { Call, CallBody, CallHeader, ControlBar, PreJoin } from '@callplane/react';
+  import { Call, CallBody, CallHeader, ControlBar, PreJoin, CallProvider, useDataStream, useParticipants, useRpc } from '@callplane/react';
   export { version };
-  const kinds = { Call, CallPage, OwnCall, PreJoin };
+  /** Shares its hooks with the test. */
+  function Files() {
+    const data = useDataStream('files');
+    globalThis.data = { ...data, ...useRpc('echo', (payload) => payload), ids: useParticipants(({ participantId }) => participantId) };
+    return data.transfers.map(({ id, name, state }) => createElement('p', { key: id }, name + ' is ' + state));
+  }
+  const FilesCall = (props) => createElement(CallProvider, { ...props, audio: false, video: false }, createElement(Files));
+  const kinds = { Call, CallPage, FilesCall, OwnCall, PreJoin };
   export function render(place, kind, props) {
     const root = createRoot(place);
     root.render(createElement(StrictMode, undefined, createElement(kinds[kind], props)));
@@ -66,6 +73,7 @@ const SERVER = `
 const HOOKS = [
   ...['useCall', 'useParticipants', 'useParticipant', 'useLocalMedia', 'useDevices', 'useActiveSpeakers'],
   ...['useConnectionState', 'useQuality', 'useMessages', 'useRecording', 'CallProvider'],
+  ...['useDataStream', 'useRpc'],
 ];
 const GZIP_BYTES_MAX = { hooks: 5_000, all: 25_000 };
 
@@ -350,6 +358,24 @@ describe('a call of components', () => {
     expect(await openDevices(page)).toBe(2);
     await page.keyboard.press('l');
     await button(page, 'Join').waitFor();
+  });
+
+  test('sends files and requests with hooks, while the component is mounted', async () => {
+    const roomId = await stage.newRoom();
+    const [ada, bob] = await Promise.all([open(18), open(19)]);
+    await Promise.all([render(ada, 'FilesCall', roomId, 'Ada'), render(bob, 'FilesCall', roomId, 'Bob')]);
+    for (const page of [ada, bob]) await eventually(() => page.evaluate(`globalThis.data?.ids.length === 1`));
+    await ada.evaluate(`data.send(new File(['hello'], 'note.txt', { type: 'text/plain' }))`);
+    for (const page of [ada, bob]) await page.getByText('note.txt is done').waitFor();
+    expect(
+      await bob.evaluate(`(async () => {
+        const [{ id, direction, size, bytes, contentType, blob }] = data.transfers;
+        return { direction, size, bytes, contentType, text: await blob.text() };
+      })()`),
+    ).toEqual({ direction: 'in', size: 5, bytes: 5, contentType: 'text/plain', text: 'hello' });
+    expect(await ada.evaluate(`data.request(data.ids[0], { a: 1 })`)).toEqual({ a: 1 });
+    await bob.evaluate(`data.dismiss(data.transfers[0].id)`);
+    await eventually(() => bob.evaluate(`data.transfers.length === 0`));
   });
 
   test('may be laid out by the page, with hooks', async () => {

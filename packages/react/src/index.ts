@@ -14,6 +14,7 @@ export {
   useRecording,
   useRosterPages,
 } from './hooks.js';
+export { type DataStream, type Transfer, useDataStream, useRpc } from './data.js';
 export type { Message, RosterState } from './companion.js';
 export { type Devices, useDevices } from './devices.js';
 export { type Constraints, type LocalMedia, type LocalSource, useLocalMedia } from './local-media.js';
