@@ -5,6 +5,7 @@ import { ArrivalLimits } from '../../../apps/signaling/src/arrivals/limits.js';
 import type { VerificationKeys } from '../../../apps/signaling/src/arrivals/token.js';
 import { Gateway, type Deps } from '../../../apps/signaling/src/gateway.js';
 import { MediaPlaces } from '../../../apps/signaling/src/media/places.js';
+import { StreamRates } from '../../../apps/signaling/src/requests/stream-rates.js';
 import { signalingMetrics } from '../../../apps/signaling/src/metrics.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
 import { SimSocket, type SocketClient } from '../ports/sockets.js';
@@ -42,6 +43,7 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
     bus: simRoomBus(redis, producer, instanceId),
     places: new MediaPlaces(media.nodes(), () => nodeLoads(database.sql)),
     forwardLimits: { ports: [], environmentMax: 0 },
+    streamRates: new StreamRates(0),
     keys: { find: () => Promise.resolve(PUBLIC_KEY) } as unknown as VerificationKeys,
     tokens: TOKENS,
     turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600 },
