@@ -3,7 +3,7 @@ import { LocalServerError, type LocalServer } from '@callplane/local-servers';
 
 const FIRST_DELAY_MS = 500;
 const LONGEST_DELAY_MS = 15_000;
-/** After a run of this length, the next restart delay is the shortest one again. */
+/** A process that ran this long restarts at once. */
 const GOOD_RUN_MS = 30_000;
 
 export interface KeepRunningOptions<S> {
@@ -16,7 +16,8 @@ export interface KeepRunningOptions<S> {
 }
 
 /**
- * Keeps one process running: starts it, and restarts it when it dies, after a delay that grows from 0.5 s to 15 s.
+ * Keeps one process running: starts it, and restarts it when it dies, after a delay that grows from 0.5 s to 15 s while it
+ * does not stay up.
  * @throws the error of the first start, unless the process was killed: that may pass. Exit code 1 means that it has
  *   reported wrong settings.
  */
@@ -26,7 +27,7 @@ export async function keepRunning<S extends LocalServer>({ name, begin, say, sto
     for (let reason = howItEnded; ;) {
       say(`${name} ${reason}; restarts in ${delayMs / 1000} s`);
       await delay(delayMs, undefined, { signal: stopSignal });
-      delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS);
+      delayMs = Math.max(FIRST_DELAY_MS, Math.min(delayMs * 2, LONGEST_DELAY_MS));
       try {
         return await begin();
       } catch (error) {
@@ -47,7 +48,7 @@ export async function keepRunning<S extends LocalServer>({ name, begin, say, sto
     const beganAt = performance.now();
     running.onExit(({ code, signal }) => {
       if (stopSignal.aborted) return;
-      if (performance.now() - beganAt > GOOD_RUN_MS) delayMs = FIRST_DELAY_MS;
+      if (performance.now() - beganAt > GOOD_RUN_MS) delayMs = 0;
       const next = beginAgain(signal === null ? `exited with code ${code ?? '?'}` : `was ended by ${signal}`);
       present = next.catch(() => undefined);
       void next.then((server) => {
