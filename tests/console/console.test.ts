@@ -233,6 +233,30 @@ describe('a call', () => {
   });
 });
 
+test('people who wait in the lobby are let in, or refused, from the page of their room', async () => {
+  const { body: room } = await stage.call('POST', '/v1/rooms', { name: 'Office hours', waitingRoom: true });
+  const page = await open(`/rooms/${room.id}`);
+  await page.getByText('Nobody is in the room.').waitFor();
+  const join = async (name: string) => {
+    const caller = await open(`/call?room=${room.id}`);
+    await caller.getByLabel('Your name').fill(name);
+    await caller.getByRole('button', { name: 'Join the room' }).click();
+    await caller.getByRole('status').filter({ hasText: 'You will be let in soon.' }).waitFor();
+    return caller;
+  };
+  const [ada, bob] = [await join('Ada'), await join('Bob')];
+  await inspect(ada, 'call-lobby');
+  await page.getByRole('heading', { name: '2 people wait' }).waitFor();
+  await inspect(page, 'room-lobby');
+  await page.getByRole('button', { name: 'Let in Ada' }).click();
+  await ada.getByRole('button', { name: 'Leave' }).waitFor();
+  await page.getByRole('cell', { name: 'in room' }).waitFor();
+  await page.getByRole('button', { name: 'Refuse Bob' }).click();
+  await confirm(page, 'Refuse');
+  await bob.getByText('The call is over').waitFor();
+  await page.getByRole('heading', { name: 'One person waits' }).waitFor({ state: 'detached' });
+});
+
 describe('the page for developers', () => {
   test('shows the context, the signature contract, and commands for the screen', async () => {
     const page = await open('/developers');

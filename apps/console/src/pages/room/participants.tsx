@@ -82,29 +82,32 @@ export function Participants({ room }: { room: Room }) {
   );
 }
 
-/** The people who wait to be let in, above the list. Nothing while nobody does. */
+/** The people who wait to be let in, above the list. The status is there before anybody waits, so that it is spoken. */
 function Lobby({ roomId }: { roomId: string }) {
   const list = useApiList('listParticipants', { roomId, status: 'waiting' });
-  if (list.error === null && list.items.length === 0) return null;
+  const count = list.items.length;
+  const isEmpty = list.error === null && count === 0;
   return (
-    <section className="card stack below" aria-label="In the lobby">
-      <h2 role="status">
-        {list.items.length === 1
-          ? 'One person waits'
-          : `${list.items.length}${list.hasMore ? ' or more' : ''} people wait`}
-      </h2>
-      <RowList
-        list={list}
-        what="the lobby"
-        empty={null}
-        more="Show more"
-        row={(one) => (
-          <div className="row spread">
-            <span className="cut">{one.name}</span>
-            <LobbyActions participant={one} />
-          </div>
+    <section className={isEmpty ? '' : 'card stack below'} aria-label="In the lobby">
+      <div role="status">
+        {count > 0 && (
+          <h2>{count === 1 ? 'One person waits' : `${count}${list.hasMore ? ' or more' : ''} people wait`}</h2>
         )}
-      />
+      </div>
+      {!isEmpty && (
+        <RowList
+          list={list}
+          what="the lobby"
+          empty={null}
+          more="Show more"
+          row={(one) => (
+            <div className="row spread">
+              <span className="cut">{one.name}</span>
+              <LobbyActions participant={one} />
+            </div>
+          )}
+        />
+      )}
     </section>
   );
 }
