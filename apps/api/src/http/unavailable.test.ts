@@ -60,6 +60,8 @@ const WITHOUT_WRITES = [
   'createRecordingLink',
   'tryWebhookFilter',
   'askParticipant',
+  // Nobody waits in the room.
+  'admitParticipant',
 ];
 const WRITES = apiRoutes({} as never).filter(
   ({ method, operationId }) => method !== 'get' && !WITHOUT_WRITES.includes(operationId),
