@@ -53,7 +53,7 @@ export interface OperationError {
 }
 
 /** Why a participant cannot be moved: codes of the API. */
-export const MOVE_REFUSALS = [
+const MOVE_REFUSALS = [
   'PARTICIPANT_REMOVED',
   'PARTICIPANT_NOT_CONNECTED',
   'ROOM_ENDED',
