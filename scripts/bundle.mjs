@@ -28,6 +28,8 @@ const built = /** @type {import('vite').Rolldown.RolldownOutput} */ (
       reportCompressedSize: false,
       rolldownOptions: {
         input: { main: join('src', 'main.ts') },
+        // It takes `decodeURIComponent(path)` for a statement without effect, although it throws.
+        treeshake: false,
         output: {
           format: 'es',
           entryFileNames: '[name].js',

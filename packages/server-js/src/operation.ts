@@ -65,8 +65,13 @@ type BodyOf<Id extends OperationId> = operations[Id] extends {
 /** One type instead of an intersection, for readable hints in editors. */
 type Flat<T> = { [Key in keyof T]: T[Key] };
 
-/** The fields of path, query and body together. No operation has one name in two of them. */
-export type InputOf<Id extends OperationId> = Flat<PathOf<Id> & QueryOf<Id> & BodyOf<Id>>;
+/** A field of the body that is named like one of the path gets the prefix `to`. */
+type Prefixed<Body, Path> = {
+  [Name in keyof Body as Name extends keyof Path & string ? `to${Capitalize<Name>}` : Name]: Body[Name];
+};
+
+/** The fields of path, query and body together. */
+export type InputOf<Id extends OperationId> = Flat<PathOf<Id> & QueryOf<Id> & Prefixed<BodyOf<Id>, PathOf<Id>>>;
 
 type ContentOf<Response> = Response extends { content: { 'application/json': infer Content } } ? Content : never;
 type ContentWith<Responses, Status> = Status extends keyof Responses ? ContentOf<Responses[Status]> : never;

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { OPERATIONS } from './facts.generated.js';
 import { createClient } from './index.js';
+import { buildRequest } from './request.js';
 
 interface Documented {
   operationId: string;
@@ -35,12 +36,20 @@ describe('the client', () => {
 
   test('finds each field of an input in exactly one of path, query and body', () => {
     for (const { operationId, parameters = [], requestBody } of documented) {
-      const names = [
-        ...parameters.filter((parameter) => parameter.in !== 'header').map(({ name }) => name),
-        ...Object.keys(requestBody?.content['application/json'].schema.properties ?? {}),
-      ];
+      const outside = parameters.filter((parameter) => parameter.in !== 'header').map(({ name }) => name);
+      const inBody = Object.keys(requestBody?.content['application/json'].schema.properties ?? {});
+      const prefixed = (name: string) => `to${name[0]!.toUpperCase()}${name.slice(1)}`;
+      const names = [...outside, ...inBody.map((name) => (outside.includes(name) ? prefixed(name) : name))];
       expect([operationId, [...new Set(names)]]).toEqual([operationId, names]);
     }
+  });
+
+  test('takes a field of the body that is named like one of the path with the prefix `to`', () => {
+    const input = { roomId: 'room_a', participantId: 'part_b', toRoomId: 'room_c', permissions: ['room:join'] };
+    const facts = OPERATIONS.moveParticipant;
+    const { target, body } = buildRequest('moveParticipant', facts, { input, options: {}, newKey: () => 'key' });
+    expect(target).toBe('/v1/rooms/room_a/participants/part_b/move');
+    expect(body).toBe('{"roomId":"room_c","permissions":["room:join"]}');
   });
 
   test('shows its key nowhere', () => {

@@ -51,8 +51,17 @@ export function buildRequest(
     facts,
     target: query.size === 0 ? path : `${path}?${query.toString()}`,
     headers: headersOf(facts, options, newKey),
-    body: facts.hasBody === true ? JSON.stringify(Object.fromEntries(left)) : undefined,
+    body: facts.hasBody === true ? JSON.stringify(bodyOf(facts, left)) : undefined,
   };
+}
+
+/** A field of the body that is named like one of the path has the prefix `to` in the input. */
+function bodyOf({ path }: OperationFacts, fields: ReadonlyMap<string, unknown>): object {
+  const named = [...fields].map(([name, value]) => {
+    const inPath = name.replace(/^to([A-Z])/, (_, first: string) => first.toLowerCase());
+    return [path.includes(`{${inPath}}`) ? inPath : name, value];
+  });
+  return Object.fromEntries(named) as object;
 }
 
 function headersOf(facts: OperationFacts, options: AllOptions, newKey: () => string): Record<string, string> {

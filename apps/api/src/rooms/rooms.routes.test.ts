@@ -37,6 +37,7 @@ describe('POST /v1/rooms', () => {
       emptyTimeoutSeconds: null,
       record: null,
       encryption: 'none',
+      waitingRoom: false,
       createdAt: expect.stringMatching(TIMESTAMP),
       startedAt: null,
       endedAt: null,
