@@ -83,8 +83,9 @@ describe('a feed that a node receives from another', () => {
         await b.receiveFrom(a, roomId, 'ada', remote(name));
         expect(await a.forwards.stopSending(roomId, 'ada', name)).toBe('removed');
         await end(name);
-        await eventually(() => descriptorsOf(janusB) <= before[1]!);
       }
+      // Connections to the server come and go. A loss that left one descriptor would leave twice as many.
+      await eventually(() => descriptorsOf(janusB) < before[1]! + LOSSES / 2);
     }
     // A publisher keeps one socket for all of its forwards.
     await eventually(() => descriptorsOf(janusA) <= before[0]! + 1);
