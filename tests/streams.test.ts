@@ -5,11 +5,7 @@ import type { Permission } from '@callplane/core';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { WebSocket } from 'ws';
 import { startTestApi, type TestApi } from '../apps/api/src/api.testkit.js';
-import {
-  startTestSignaling,
-  type TestInstance,
-  type TestSignaling,
-} from '../apps/signaling/src/signaling.testkit.js';
+import { startTestSignaling, type TestInstance, type TestSignaling } from '../apps/signaling/src/signaling.testkit.js';
 
 const MIB = 1024 * 1024;
 

@@ -166,7 +166,8 @@ export async function lockRoom(
     FOR NO KEY UPDATE OF rooms`;
   if (row === undefined) return null;
   // A statement of its own: the snapshot of the one before is older than the lock.
-  const [live] = await sql.$queryRaw<[Counts]>`${countLive(roomId)}`;
+  const [live] = await sql.$queryRaw<[Counts]>`
+    SELECT "liveSessions", "waitingSessions" FROM (${countLive(roomId)}) live`;
   const { own, ...room } = row;
   return toRoom({ ...room, ...live }, own);
 }

@@ -87,6 +87,8 @@ function* compareColumn(declared: DeclaredColumn, column: DescribedColumn, wasNu
 /** Columns that may be null in their table, and never are in a result, with the reason. */
 const NEVER_NULL: Record<string, string> = {
   failingSince: 'the condition of the statement compares it with a time',
+  input: 'the operations of the statement have one',
+  resumeSecretHash: 'the sessions of the statement are live',
 };
 
 /** Columns that PostgreSQL fills itself, with the reason. */
@@ -103,6 +105,7 @@ const LATER: Record<string, string> = {
   'media_nodes.version': 'a worker observes it',
   'participant_sessions.end_reason': 'the end of the session',
   'participant_sessions.media': 'the gateway writes it once media flows',
+  'participant_sessions.media_node_id': 'the gateway writes it once media flows',
   'recordings.last_error': 'the processing fails',
   'rooms.media_node_id': 'the first join places the room',
   'runtime_operations.last_error': 'an attempt fails',
