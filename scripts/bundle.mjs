@@ -28,7 +28,7 @@ const built = /** @type {import('vite').Rolldown.RolldownOutput} */ (
       reportCompressedSize: false,
       rolldownOptions: {
         input: { main: join('src', 'main.ts') },
-        // It takes `decodeURIComponent(path)` for a statement without effect, although it throws.
+        // Tree shaking removes `decodeURIComponent(path)`, which the API calls because it may throw.
         treeshake: false,
         output: {
           format: 'es',
@@ -42,7 +42,7 @@ const built = /** @type {import('vite').Rolldown.RolldownOutput} */ (
     ssr: {
       target: 'node',
       noExternal: true,
-      // Native code. msgpackr runs without its own.
+      // Both have native code, which no bundle can hold. msgpackr works without it.
       external: ['@roamhq/wrtc', 'msgpackr-extract'],
       resolve: { conditions: ['source', ...defaultServerConditions] },
     },

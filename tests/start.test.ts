@@ -198,7 +198,7 @@ test('restarts each process that is killed', async () => {
     await eventually(() => local.pidOf(name) !== before && npm.output().includes(`${name} restarted`), {
       timeoutMs: READY_MS,
     });
-    // At once after 30 s.
+    // A process that ran for 30 s restarts at once.
     expect(npm.output()).toMatch(new RegExp(`${name} was ended by SIGKILL; restarts in 0(\\.5)? s`));
     expect(isAlive(local.pidOf(name))).toBe(true);
   }

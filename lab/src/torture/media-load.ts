@@ -15,19 +15,45 @@ const WATCHED_MS = 4000;
 const LOOK_EVERY_MS = 250;
 const PAUSE_MS = 500;
 
-/**
- * Rooms of one tenant with media: a participant who speaks and one who listens, until one of them is removed or the room
- * is ended. Their peer connections stay open then.
- */
-export class MediaLoop extends Load {
+/** Rooms of one tenant in which somebody speaks and somebody listens, one after the other. */
+export abstract class SpokenRooms extends Load {
   async run(): Promise<void> {
     while (!this.shared.isOver()) {
-      await this.#meet();
+      await this.meet();
       await delay(PAUSE_MS);
     }
   }
 
-  async #meet(): Promise<void> {
+  protected abstract meet(): Promise<void>;
+
+  /**
+   * Lets both join, and waits until the listener hears the speaker, at most 15 s.
+   * @param calls gets the calls, also if only one could join
+   * @returns speaker and listener; null if one of them got no token
+   */
+  protected async enter(
+    roomId: string,
+    { peers, tone, calls }: { peers: Peers; tone: ReturnType<typeof startTone>; calls: Call[] },
+  ): Promise<[Joining, Joining] | null> {
+    const speaker = await this.invite(roomId, 'Speaker', PERMISSIONS);
+    const listener = await this.invite(roomId, 'Listener', PERMISSIONS);
+    if (speaker === null || listener === null) return null;
+    for (const one of [speaker, listener]) {
+      const call = await this.shared.calls.join(one, (name) => peers.classFor(one, name));
+      if (call !== null) calls.push(call);
+    }
+    await calls[0]?.publish(tone.track, { source: 'microphone' }).catch(() => undefined);
+    await until(() => peers.receivedBy(listener.participantId) > FLOWING, FLOWS_WITHIN_MS);
+    return [speaker, listener];
+  }
+}
+
+/**
+ * Rooms of one tenant with media: a participant who speaks and one who listens, until one of them is removed or the room
+ * is ended. Their peer connections stay open then.
+ */
+export class MediaLoop extends SpokenRooms {
+  protected async meet(): Promise<void> {
     const { random, shared } = this;
     const roomId = await this.newRoom({ name: `Media ${random.text()}`, maxParticipants: 2 }, random.text());
     if (roomId === null) return;
@@ -35,16 +61,9 @@ export class MediaLoop extends Load {
     const tone = startTone();
     const calls: Call[] = [];
     try {
-      const speaker = await this.invite(roomId, 'Speaker', PERMISSIONS);
-      const listener = await this.invite(roomId, 'Listener', PERMISSIONS);
-      if (speaker === null || listener === null) return;
-      for (const one of [speaker, listener]) {
-        const call = await shared.calls.join(one, (name) => peers.classFor(one, name));
-        if (call !== null) calls.push(call);
-      }
-      await calls[0]?.publish(tone.track, { source: 'microphone' }).catch(() => undefined);
-      await until(() => peers.receivedBy(listener.participantId) > FLOWING, FLOWS_WITHIN_MS);
-      await this.#cutOff(roomId, random.pick([speaker, listener, null]));
+      const both = await this.enter(roomId, { peers, tone, calls });
+      if (both === null) return;
+      await this.#cutOff(roomId, random.pick([...both, null]));
       await delay(WATCHED_MS);
     } finally {
       tone.stop();

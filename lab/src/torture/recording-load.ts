@@ -1,29 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Call } from '@callplane/client-js';
-import { Load } from './load.js';
-import { Peers, startTone, until } from './media-load.js';
+import { Peers, SpokenRooms, startTone } from './media-load.js';
 
-const PERMISSIONS = ['room:join', 'audio:publish'];
-const HEARD = 20;
-const HEARD_WITHIN_MS = 15_000;
 const RECORDED_MS = { min: 3000, max: 9000 };
 const TRIES = 4;
 const AGAIN_MS = 1000;
-const PAUSE_MS = 500;
 
 /**
  * Rooms of one tenant in which somebody speaks and somebody listens while they are recorded: on request or from the
  * first join on, until a request, the longest duration, or the end of the room.
  */
-export class RecordingLoop extends Load {
-  async run(): Promise<void> {
-    while (!this.shared.isOver()) {
-      await this.#meet();
-      await delay(PAUSE_MS);
-    }
-  }
-
-  async #meet(): Promise<void> {
+export class RecordingLoop extends SpokenRooms {
+  protected async meet(): Promise<void> {
     const { random, shared } = this;
     const isFromStart = random.chance(0.3);
     const option = isFromStart ? { record: { mode: 'tracks' } } : {};
@@ -34,15 +22,7 @@ export class RecordingLoop extends Load {
     const tone = startTone();
     const calls: Call[] = [];
     try {
-      const speaker = await this.invite(roomId, 'Speaker', PERMISSIONS);
-      const listener = await this.invite(roomId, 'Listener', PERMISSIONS);
-      if (speaker === null || listener === null) return;
-      for (const one of [speaker, listener]) {
-        const call = await shared.calls.join(one, (name) => peers.classFor(one, name));
-        if (call !== null) calls.push(call);
-      }
-      await calls[0]?.publish(tone.track, { source: 'microphone' }).catch(() => undefined);
-      await until(() => peers.receivedBy(listener.participantId) > HEARD, HEARD_WITHIN_MS);
+      if ((await this.enter(roomId, { peers, tone, calls })) === null) return;
       const recordingId = isFromStart ? null : await this.#record(roomId);
       await delay(random.between(RECORDED_MS.min, RECORDED_MS.max));
       if (recordingId !== null && random.chance(0.5)) await this.insist('POST', `/v1/recordings/${recordingId}/stop`);

@@ -75,7 +75,7 @@ describe('the API', () => {
       // `call` has already checked the answer against the document.
       expect([name, response.status < 300, response.text]).toEqual([name, true, response.text]);
       if (method === 'PATCH' || response.status === 201) await expectStored(path, target, body.body, response.body);
-      // An environment may have 50.
+      // An environment may have 50 endpoints.
       if (toReal !== forReads) await api.call('DELETE', `/v1/webhooks/${toReal(EXAMPLE_IDS.endpointId)}`);
     }
   });
