@@ -81,7 +81,7 @@ describe('the processing of a recording', () => {
     const at = end.toISOString();
     await deps.database.prisma.recording.update({
       where: { id: recordingId },
-      data: { startedAt: new Date(end.getTime() - 60_000), endedAt: end },
+      data: { startedAt: new Date(end.getTime() - 60_000), endedAt: end, endSeenAt: end },
     });
     await deps.database.sql.$executeRaw`
       UPDATE recording_captures SET started_at = ${at}::timestamptz - interval '59 s',

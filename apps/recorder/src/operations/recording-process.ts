@@ -11,6 +11,7 @@ import {
   readCaptures,
   saveRecordingFile,
   saveRecordingGaps,
+  seeRecordingEnd,
   settleRecording,
   type ClaimedOperation,
   type RecordingToProcess,
@@ -35,9 +36,12 @@ const STEPS: readonly Step<Deps>[] = [
     async run({ database }, claim, { note, signal }) {
       const recording = await findRecordingOf(database.sql, claim);
       if (recording === null || isOver(recording)) return;
+      const endSeenAt = await seeRecordingEnd(database.sql, recording.id);
       const until = performance.now() + WAIT_MS;
       for (;;) {
-        const open = (await openMediaServers(database.sql, recording)).filter(({ isLost }) => !isLost);
+        const open = (await openMediaServers(database.sql, recording.roomId, endSeenAt)).filter(
+          ({ isLost }) => !isLost,
+        );
         if (open.length === 0) return;
         const nodeIds = open.map(({ nodeId }) => nodeId);
         note({ waitsFor: nodeIds });
@@ -85,7 +89,9 @@ function isOver({ isDeleted, progress }: RecordingToProcess): boolean {
 async function makeFiles(making: Making): Promise<void> {
   const { deps, claim, attempt, recording } = making;
   const { captures, spans } = await readCaptures(deps.database.sql, recording);
-  const lost = (await openMediaServers(deps.database.sql, recording)).map(({ nodeId }) => nodeId);
+  const endSeenAt = await seeRecordingEnd(deps.database.sql, recording.id);
+  const open = await openMediaServers(deps.database.sql, recording.roomId, endSeenAt);
+  const lost = open.map(({ nodeId }) => nodeId);
   const gaps: RecordingGap[] = [];
   const all = recording.mode === 'composite' ? PARTS_MADE : FILES_MADE;
   const made = new Set(recording.files.map(({ madeFrom }) => madeFrom));

@@ -49,14 +49,29 @@ export async function findRecordingOf(
 }
 
 /**
- * The media servers that have not yet shipped everything up to the end of the recording.
+ * Notes when a recorder first reads that a recording is over. `endedAt` does not tell: it is a time before the commit, by
+ * the clock of an API, and a pass of an agent between the two still saw a recording that runs.
+ * @returns the time, by PostgreSQL's clock
+ */
+export async function seeRecordingEnd(db: TypedSql, recordingId: string): Promise<Date> {
+  const [row] = await db.$queryRaw<{ endSeenAt: Date }[]>`
+    UPDATE recordings SET end_seen_at = coalesce(end_seen_at, now()) WHERE id = ${recordingId}
+    RETURNING end_seen_at AS "endSeenAt"`;
+  if (row === undefined) throw new Error(`no recording ${recordingId}`);
+  return row.endSeenAt;
+}
+
+/**
+ * The media servers that have not yet shipped everything up to the end of a recording.
+ * @param endSeenAt of {@link seeRecordingEnd}
  * @returns `isLost` if the agent of the server has been silent, or has shipped nothing, for so long that it counts as lost
  */
 export function openMediaServers(
   db: TypedSql,
-  { roomId, endedAt }: Pick<RecordingToProcess, 'roomId' | 'endedAt'>,
+  roomId: string,
+  endSeenAt: Date,
 ): PromiseLike<{ nodeId: string; isLost: boolean }[]> {
-  const at = endedAt.toISOString();
+  const at = endSeenAt.toISOString();
   const fails = Prisma.sql`${roomId} = ANY(n.capture_fails)`;
   return db.$queryRaw`
     SELECT node.id AS "nodeId",

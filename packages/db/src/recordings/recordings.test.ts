@@ -16,7 +16,7 @@ import { readUsage } from '../usage/usage.js';
 import { saveCapture, saveCapturePass, wantedCaptures } from './recording-captures.js';
 import { findOverdueRecordings, stopRecordings } from './recording-ends.js';
 import { deleteErasedRecordings, deleteOldRecordings, findErasedFiles } from './recording-retention.js';
-import { cancelProcessing, openMediaServers, settleRecording } from './recording-work.js';
+import { cancelProcessing, openMediaServers, seeRecordingEnd, settleRecording } from './recording-work.js';
 import { startRecording } from './recordings.repository.js';
 
 let rooms: TestRooms;
@@ -229,7 +229,7 @@ describe('what a media server records', () => {
     expect(recordings[0]!.endedAt!.getTime() - recordings[0]!.startedAt.getTime()).toBe(10_000);
   });
 
-  test('is complete once a pass of its agent has begun after the end', async () => {
+  test('is complete once a pass of its agent has begun after the end was seen', async () => {
     const roomId = await rooms.newRoom();
     await enter(roomId);
     const id = await record(roomId);
@@ -237,26 +237,26 @@ describe('what a media server records', () => {
     await saveCapture(rooms.database.sql, { ...capture, startedAt: new Date(), bytes: 1, chunks: 1, closed: false });
     await saveCapturePass(rooms.database.sql, 'm9', new Date());
     await stop(roomId, id);
-    const open = async (endedAt: Date) =>
+    const open = async (endSeenAt: Date) =>
       new Map(
-        (await openMediaServers(rooms.database.sql, { roomId, endedAt })).map(({ nodeId, isLost }) => [nodeId, isLost]),
+        (await openMediaServers(rooms.database.sql, roomId, endSeenAt)).map(({ nodeId, isLost }) => [nodeId, isLost]),
       );
-    const endedAt = new Date(Date.now() + 1);
-    expect(await open(endedAt)).toEqual(
+    const endSeenAt = new Date(Date.now() + 1);
+    expect(await open(endSeenAt)).toEqual(
       new Map([
         ['m1', false],
         ['m9', false],
       ]),
     );
     for (const nodeId of ['m1', 'm9'])
-      await saveCapturePass(rooms.database.sql, nodeId, new Date(endedAt.getTime() + 1));
-    expect(await open(endedAt)).toEqual(new Map());
+      await saveCapturePass(rooms.database.sql, nodeId, new Date(endSeenAt.getTime() + 1));
+    expect(await open(endSeenAt)).toEqual(new Map());
     // Its latest pass could not ship everything of the room: it waits for an hour, and no other room does.
-    await saveCapturePass(rooms.database.sql, 'm9', new Date(endedAt.getTime() + 1), [roomId]);
-    expect(await open(endedAt)).toEqual(new Map([['m9', false]]));
+    await saveCapturePass(rooms.database.sql, 'm9', new Date(endSeenAt.getTime() + 1), [roomId]);
+    expect(await open(endSeenAt)).toEqual(new Map([['m9', false]]));
     expect((await open(new Date(Date.now() - 3_601_000))).get('m9')).toBe(true);
-    await saveCapturePass(rooms.database.sql, 'm9', new Date(endedAt.getTime() + 1), ['room_other']);
-    expect(await open(endedAt)).toEqual(new Map());
+    await saveCapturePass(rooms.database.sql, 'm9', new Date(endSeenAt.getTime() + 1), ['room_other']);
+    expect(await open(endSeenAt)).toEqual(new Map());
     // A server without a pass for minutes after the end counts as lost.
     const long = new Date(Date.now() - 600_000);
     await saveCapturePass(rooms.database.sql, 'm9', long);
@@ -273,6 +273,18 @@ describe('what a media server records', () => {
     await saveCapturePass(rooms.database.sql, 'm9', hour);
     await beats(new Date());
     expect((await open(hour)).get('m9')).toBe(true);
+  });
+});
+
+describe('the end of a recording', () => {
+  test('is seen once, after its commit, whatever the clock of the API says', async () => {
+    const roomId = await rooms.newRoom();
+    const id = await record(roomId);
+    await stop(roomId, id);
+    const [{ now }] = await rooms.database.sql.$queryRaw<[{ now: Date }]>`SELECT now()`;
+    const seen = await seeRecordingEnd(rooms.database.sql, id);
+    expect(seen.getTime()).toBeGreaterThanOrEqual(now.getTime());
+    expect(await seeRecordingEnd(rooms.database.sql, id)).toEqual(seen);
   });
 });
 

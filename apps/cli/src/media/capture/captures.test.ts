@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { captureChunkKey, newId } from '@callplane/core';
-import { Database, lackOf, openMediaServers, RECORDER_TASK, takeSweep } from '@callplane/db';
+import { Database, lackOf, openMediaServers, RECORDER_TASK, seeRecordingEnd, takeSweep } from '@callplane/db';
 import { FolderStore } from '@callplane/store';
 import {
   createTestDatabase,
@@ -85,11 +85,16 @@ async function record(roomId: string): Promise<string> {
   return id;
 }
 
-const end = (id: string, status = 'processing') =>
+const end = (id: string, status = 'processing', endedAt = new Date()) =>
   database.prisma.recording.update({
     where: { id },
-    data: { status, endedAt: new Date(), completedAt: status === 'completed' ? new Date() : null },
+    data: { status, endedAt, completedAt: status === 'completed' ? new Date() : null },
   });
+/** Whether a recorder would wait for the agent. */
+const isOpen = async (roomId: string) => {
+  const { id } = await database.prisma.recording.findFirstOrThrow({ where: { roomId } });
+  return (await openMediaServers(database.sql, roomId, await seeRecordingEnd(database.sql, id))).length > 0;
+};
 
 const NAME = 'videoroom-room-user-sess_1-1-1-1795902233244954-audio-0';
 /** A file as Janus begins it, with the first packet's arrival. */
@@ -173,6 +178,24 @@ describe('a file that grows', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
+  test('is waited for if a pass has begun after the time of the end and before its commit', async () => {
+    const roomId = await newRoom();
+    const id = await record(roomId);
+    const captures = new Captures(deps);
+    const path = begin(roomId);
+    await captures.pass();
+    appendFileSync(path, 'more');
+    // The API waits for PostgreSQL, or its clock is behind.
+    const endedAt = new Date(Date.now() - 5000);
+    await captures.pass();
+    await end(id, 'processing', endedAt);
+    expect([await isOpen(roomId), (await rows())[0]?.chunks]).toEqual([true, 1]);
+    renameSync(path, path.replace('.part', ''));
+    await captures.pass();
+    expect(await isOpen(roomId)).toBe(false);
+    expect(await stored(roomId)).toMatch(/more$/);
+  });
+
   test('of a media server that does not answer is shipped, and stays open until it answers', async () => {
     const roomId = await newRoom();
     const id = await record(roomId);
@@ -247,18 +270,13 @@ describe('a file that grows', () => {
 
 describe('a file that cannot be shipped', () => {
   const otherName = NAME.replace('audio-0', 'audio-1');
-  /** Whether a recorder would wait for the agent. */
-  const isOpen = async (roomId: string) => {
-    const { endedAt } = await database.prisma.recording.findFirstOrThrow({ where: { roomId } });
-    return (await openMediaServers(database.sql, { roomId, endedAt: endedAt! })).length > 0;
-  };
-
   test('delays its room alone, and no other file of it', async () => {
     const [bad, good] = [await newRoom(), await newRoom()];
     for (const roomId of [bad, good]) {
       const id = await record(roomId);
       begin(roomId);
       await end(id);
+      expect(await isOpen(roomId)).toBe(true);
     }
     begin(bad, otherName);
     let isRefused = true;
@@ -287,6 +305,7 @@ describe('a file that cannot be shipped', () => {
     const [bad, good] = [await newRoom(), await newRoom()];
     await end(await record(good));
     await end(await record(bad));
+    for (const roomId of [good, bad]) expect(await isOpen(roomId)).toBe(true);
     mkdirSync(join(begin(bad, otherName), '..', NAME));
     const captures = new Captures(deps);
     expect((await captures.pass()).failure).toMatchObject({ code: 'EISDIR' });
