@@ -12,11 +12,11 @@ function service(looks: number) {
     return Promise.resolve({ status: 200, body: { status: count > looks ? 'completed' : 'pending' } });
   };
   const tenant = { name: 'a', projectId: 'proj_a', environmentId: 'env_a', key: 'key' };
-  const known = { removals: new Map([['part_1', 'room_1']]), recordings: null };
+  const known = { operations: new Set(['/v1/rooms/room_1/participants/part_1/runtime-operation']), recordings: null };
   return { reader: { caller: { call } as unknown as Caller, tenant, known }, read };
 }
 
-test('a service has settled once its removals have ended, also in rooms that have ended before', async () => {
+test('a service has settled once its operations have ended, also in rooms that have ended before', async () => {
   const { reader, read } = service(1);
   expect(await untilSettled([reader], 60_000)).toBe(true);
   const path = '/v1/rooms/room_1/participants/part_1/runtime-operation';

@@ -38,22 +38,21 @@ async function readList(reader: Reader, path: string, cursorName: 'cursor' | 'af
   return items;
 }
 
-/** Whether every removal has ended. Ended ones are no longer read. A room may end before its removals. */
-async function areRemovalsOver(reader: Reader, open: Map<string, string>): Promise<boolean> {
-  for (const [participantId, roomId] of open) {
-    const path = `/v1/rooms/${roomId}/participants/${participantId}/runtime-operation`;
+/** Whether every operation has ended. Ended ones are no longer read. A room may end before its removals. */
+async function areOperationsOver(reader: Reader, open: Set<string>): Promise<boolean> {
+  for (const path of open) {
     const { status, body } = await get(reader, path, 'settling');
     if (status === null || status >= 500 || body.status === 'pending') return false;
-    open.delete(participantId);
+    open.delete(path);
   }
   return true;
 }
 
 export async function untilSettled(
-  tenants: readonly (Reader & { known: Pick<Known, 'removals' | 'recordings'> })[],
+  tenants: readonly (Reader & { known: Pick<Known, 'operations' | 'recordings'> })[],
   withinMs: number,
 ): Promise<boolean> {
-  const readers = tenants.map((one) => ({ ...one, removals: new Map(one.known.removals) }));
+  const readers = tenants.map((one) => ({ ...one, open: new Set(one.known.operations) }));
   const untilMs = performance.now() + withinMs;
   const paths = [
     '/v1/rooms?status=ending&limit=1',
@@ -69,9 +68,9 @@ export async function untilSettled(
         ),
       ),
     );
-    const removals = await Promise.all(readers.map((reader) => areRemovalsOver(reader, reader.removals)));
+    const over = await Promise.all(readers.map((reader) => areOperationsOver(reader, reader.open)));
     const isEmpty = answers.every(({ status, body }) => status === 200 && body.data?.length === 0);
-    if (isEmpty && removals.every(Boolean)) return true;
+    if (isEmpty && over.every(Boolean)) return true;
     await delay(LOOK_EVERY_MS);
   }
   return false;
@@ -91,8 +90,8 @@ export async function readAll(reader: Reader, known: Known, endpointIds: readonl
   });
   await pLimit(AT_ONCE).map([...known.participants], async ([id, roomId]) => {
     await get(reader, `/v1/rooms/${roomId}/participants/${id}`);
-    if (known.removals.has(id)) await get(reader, `/v1/rooms/${roomId}/participants/${id}/runtime-operation`);
   });
+  await pLimit(AT_ONCE).map([...known.operations], (path) => get(reader, path));
   if (known.recordings !== null) {
     await readList(reader, '/v1/recordings');
     for (const id of known.recordings) await get(reader, `/v1/recordings/${id}`);

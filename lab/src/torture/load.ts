@@ -16,8 +16,8 @@ export interface Shared {
 /** Something that the final reads look at. */
 export interface Known {
   rooms: Set<string>;
-  /** By participant. */
-  removals: Map<string, string>;
+  /** The paths of the removals and moves that were accepted. */
+  operations: Set<string>;
   participants: Map<string, string>;
   /** Null if nothing is recorded. */
   recordings: Set<string> | null;
@@ -64,9 +64,10 @@ export abstract class Load {
 
   /** @returns whether the removal was accepted. */
   protected async remove({ roomId, participantId }: Joining, sent: Sent): Promise<boolean> {
-    const removed = await this.insist('DELETE', `/v1/rooms/${roomId}/participants/${participantId}`, sent);
+    const path = `/v1/rooms/${roomId}/participants/${participantId}`;
+    const removed = await this.insist('DELETE', path, sent);
     const isAccepted = [202, 204].includes(removed?.status ?? 0);
-    if (isAccepted) this.known.removals.set(participantId, roomId);
+    if (isAccepted) this.known.operations.add(`${path}/runtime-operation`);
     return isAccepted;
   }
 }

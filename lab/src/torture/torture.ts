@@ -15,6 +15,7 @@ import { HistoryWriter } from './history-writer.js';
 import { Hooks } from './hooks.js';
 import { faketimeLibrary, LEASE_MS } from '../fleet/apps.js';
 import { MediaLoop } from './media-load.js';
+import { MoveLoop } from './move-load.js';
 import { Nemesis } from './nemesis.js';
 import type { Options } from './options.js';
 import { Random } from '../random.js';
@@ -138,7 +139,7 @@ async function startTenants(run: Run, tenants: readonly KnownTenant[]): Promise<
   const parts = tenants.map((tenant): Part => {
     const known = {
       rooms: new Set<string>(),
-      removals: new Map<string, string>(),
+      operations: new Set<string>(),
       participants: new Map<string, string>(),
       recordings: fleet === null ? null : new Set<string>(),
     };
@@ -162,7 +163,11 @@ async function runLoad(run: Run, parts: readonly Part[]): Promise<void> {
     });
     return [...loops, hooks?.run(shared.isOver)];
   });
-  const [first] = parts;
+  const [first, second] = parts;
+  if (second !== undefined) {
+    const name = `${second.tenant.name} moves`;
+    running.push(new MoveLoop(shared, second.tenant, second.known, random.fork(name), name).run());
+  }
   if (first !== undefined) {
     const name = `${first.tenant.name} media`;
     running.push(new MediaLoop(shared, first.tenant, first.known, random.fork(name), name).run());

@@ -31,6 +31,9 @@ const PROMPT_MS = 1000;
 /** A service that sends nothing for this long has free slots. */
 const IDLE_MS = 5000;
 
+/** Codes of operations whose attempts are used up. */
+const OF_ATTEMPTS = ['STEP_FAILED', 'LEASE_EXPIRED'];
+
 export function checkAcceptedWork(history: History): Finding[] {
   return [
     writesKept(history),
@@ -79,11 +82,14 @@ function operationsEnd(history: History): Tally {
   for (const [id, { object: operation, request }] of latest) {
     const creation = created.get(id);
     const evidence = [...(creation === undefined ? [] : [requestEvidence(creation)]), requestEvidence(request)];
-    const { status, attempts, lastError } = operation;
+    const { kind, status, attempts, lastError } = operation;
     if (status === 'pending') {
       if (settled) tally.broken(`${id} is still pending although the service had settled.`, ...evidence);
     } else if (status === 'failed') {
-      const isEarned = Number(attempts) >= ATTEMPTS_MAX && isObject(lastError);
+      // A move of somebody who has left, or into a room that has filled or ended, fails at once.
+      const code = textIn(lastError, 'code');
+      const isRefused = kind === 'participant.move' && code !== null && !OF_ATTEMPTS.includes(code);
+      const isEarned = isRefused || (Number(attempts) >= ATTEMPTS_MAX && isObject(lastError));
       tally.case(isEarned, `${id} failed after ${String(attempts)} attempts, or without a reason.`, ...evidence);
     } else tally.held();
   }

@@ -6,6 +6,7 @@ import { checkAcceptedWork } from './accepted-work.js';
 import { checkEvents } from './events.js';
 import { faultsOf, requestEvidence, textIn, type History } from './facts.js';
 import { Tally, type Finding } from './finding.js';
+import { checkMoves } from './moves.js';
 import { checkRecordings } from './recordings.js';
 import { checkRooms } from './rooms.js';
 
@@ -27,6 +28,7 @@ export function checkHistoryLines(history: History): Finding[] {
   return [
     ...checkAcceptedWork(history),
     ...checkRooms(history),
+    ...checkMoves(history),
     ...checkEvents(history),
     ...checkRecordings(history),
     answered(history).finding(),

@@ -22,6 +22,9 @@ export interface EventFact {
   sessionId: string | null;
   /** Why a session has ended. */
   reason: string | null;
+  createdAt: string | null;
+  /** The participant in the room that a move has left. */
+  movedFrom: string | null;
   from: Evidence;
 }
 
@@ -86,6 +89,8 @@ function eventOf(value: unknown, from: Evidence): EventFact | null {
     participantId: textIn(value, 'data', 'participant', 'id'),
     sessionId: textIn(value, 'data', 'sessionId'),
     reason: textIn(value, 'data', 'reason'),
+    createdAt: textIn(value, 'createdAt'),
+    movedFrom: textIn(value, 'data', 'movedFrom', 'participantId'),
     from,
   };
 }

@@ -82,6 +82,17 @@ export function event(
   return { id: `evt_${sequence}`, type, environmentId: 'env_a', sequence, data };
 }
 
+/** An event of part_bo, who is moved and then part_cy in the other room. */
+function moveEvent(type: string, person: string, sequence: number, more: JsonObject = {}): JsonObject {
+  const room = { id: person === 'part_bo' ? 'room_from' : 'room_to' };
+  const data = { room, participant: { id: person }, sessionId: `sess_of_${person}`, ...more };
+  const id = `evt_${type}_${person}`;
+  return { id, type, environmentId: 'env_b', sequence, createdAt: wall, data };
+}
+
+export const arrival = (person: string, sequence: number): JsonObject =>
+  moveEvent('participant.joined', person, sequence, { movedFrom: { roomId: 'room_from', participantId: 'part_bo' } });
+
 function delivery(body: JsonObject, startMs: number, answer: DeliveryLine['answer'] = 200): DeliveryLine {
   const id = `dlv_${String(body['id']).slice(4)}`;
   return {
@@ -180,6 +191,12 @@ export function goodParts() {
       event(5, 'participant.left', 'sess_2'),
       event(6, 'room.ended'),
     ],
+    move: read('/v1/rooms/room_from/participants/part_bo/move', { id: 'op_move', status: 'completed' }),
+    moved: [
+      moveEvent('participant.joined', 'part_bo', 1),
+      moveEvent('participant.left', 'part_bo', 2, { reason: 'moved' }),
+      arrival('part_cy', 1),
+    ],
     sessions: [
       { id: 'sess_1', roomId: 'room_one', participantId: 'part_ada', leftAt: wall },
       { id: 'sess_2', roomId: 'room_one', participantId: 'part_ada', leftAt: wall },
@@ -241,11 +258,13 @@ export function historyOf(parts: Parts): History {
     settled,
     readAll,
     recording,
+    moved,
     ...single
   } = parts;
   const lists = [
     read('/v1/recordings', { data: [recording], nextCursor: null }),
     read('/v1/events?roomId=room_one', { data: events, nextCursor: null }),
+    read('/v1/events?roomId=room_from', { data: moved, nextCursor: null }, 200, { tenant: 'b' }),
     read('/v1/rooms/room_one/sessions', { data: sessions, nextCursor: null }),
     read('/v1/deliveries', { data: deliveries, nextCursor: null }),
     read('/v1/webhooks/whe_one/deliveries/dlv_2/attempts', { data: attempts, nextCursor: null }),

@@ -89,6 +89,28 @@ test('an environment whose recordings fail keeps no other one waiting', async ()
   expect(await work(4, 'failed')).toEqual(['busy 1', 'calm 1', 'busy 2', 'calm 2']);
 });
 
+test('a hundred moves of one environment delay the move of another by one turn', async () => {
+  const move = async (name: string, count: number): Promise<void> => {
+    const { environmentId } = tenants[name]!;
+    const room = await database.prisma.room.create({ data: roomRow(tenants[name]!) });
+    const [kind, input] = ['participant.move', { roomId: room.id, permissions: null }];
+    const of = { environmentId, roomId: room.id, kind, input, status: 'pending', createdAt: new Date() };
+    const dueAt = new Date(Date.now() - 1000);
+    const data = Array.from({ length: count }, () => {
+      return { ...of, id: newId('operation'), subjectId: newId('participant'), dueAt };
+    });
+    await database.prisma.runtimeOperation.createMany({ data });
+  };
+  const claimMove = async () => {
+    const claimed = await claimInTurn(database.sql, 'participant.move', randomUUID(), 60_000);
+    return Object.keys(tenants).find((name) => tenants[name]!.environmentId === claimed?.environmentId);
+  };
+  await move('busy', 100);
+  expect([await claimMove(), await claimMove()]).toEqual(['busy', 'busy']);
+  await move('calm', 2);
+  expect([await claimMove(), await claimMove(), await claimMove()]).toEqual(['calm', 'busy', 'calm']);
+});
+
 test('workers that claim at the same time get different operations', async () => {
   await wait('busy', 3, 600);
   await wait('calm', 2, 60);
