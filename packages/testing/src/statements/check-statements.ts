@@ -86,6 +86,7 @@ function* compareColumn(declared: DeclaredColumn, column: DescribedColumn, wasNu
 
 /** Columns that may be null in their table, and never are in a result, with the reason. */
 const NEVER_NULL: Record<string, string> = {
+  endSeenAt: 'the statement sets it',
   failingSince: 'the condition of the statement compares it with a time',
   input: 'the operations of the statement have one',
   resumeSecretHash: 'the sessions of the statement are live',
