@@ -134,7 +134,7 @@ function start(cli: Cli, options: StartOptions, roomId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {
     const tenant = await tenantOfRoom(database.prisma, roomId);
     if (tenant === null) throw notFound('Room', roomId, 'rooms list');
-    const recording = newRecording(options, newId('recording'), cli.clock.now());
+    const recording = newRecording(options, newId('recording'));
     const outcome = await database.transaction((tx) => startRecording(tx, tenant, roomId, recording));
     if (typeof outcome === 'string') throw new CommandError(REFUSALS[outcome]);
     await notifyRooms(config, [{ roomId, version: null }]);

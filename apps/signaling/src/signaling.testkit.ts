@@ -223,7 +223,6 @@ export async function startTestSignaling(own: { databaseUrl?: string; redis?: Te
         layout: null,
         metadata: {},
         maxDurationSeconds: 3600,
-        startedAt: new Date(),
       } as const;
       const holder = { name: `recorder ${RECORDER_TASK}`, holder: 'test', leaseMs: 600_000, finishedMsAgo: null };
       await takeSweep(database.sql, holder);

@@ -39,17 +39,17 @@ export function startRoute(deps: Deps): UntaggedRoute {
     async handle({ caller, params: { roomId }, body, bodyAsSent, idempotencyKey, response }) {
       if (deps.recordings === null) throw refusal('no_store');
       let deliveries: DueEndpoint[] = [];
-      const recordingOf = ({ id, startedAt }: Made) => newRecording(body, id, new Date(startedAt));
       const make = async (tx: TypedSql): Promise<Made> => {
-        const made = { id: newId('recording'), startedAt: deps.clock.now().toISOString() };
-        const outcome = await startRecording(tx, caller, roomId, recordingOf(made));
+        const id = newId('recording');
+        const outcome = await startRecording(tx, caller, roomId, newRecording(body, id));
         if (typeof outcome === 'string') throw refusal(outcome);
         deliveries = outcome.deliveries;
-        return made;
+        return { id, startedAt: outcome.startedAt.toISOString() };
       };
-      const answer = (made: Made): Reply => {
-        contextOf(response).logFields['recordingId'] = made.id;
-        return { status: 202, body: presentRecording(stateAtStart(caller, roomId, recordingOf(made))) };
+      const answer = ({ id, startedAt }: Made): Reply => {
+        contextOf(response).logFields['recordingId'] = id;
+        const state = stateAtStart(caller, roomId, newRecording(body, id), new Date(startedAt));
+        return { status: 202, body: presentRecording(state) };
       };
       const request = { route: 'POST /v1/rooms/{roomId}/recordings', body: { roomId, body: bodyAsSent } };
       const reply =

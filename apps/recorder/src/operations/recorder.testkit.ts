@@ -95,7 +95,7 @@ export async function ship(
   const row = { roomId, nodeId, name, kind, feedId, section: 0, startedAt } as const;
   await saveCapture(deps.database.sql, { ...row, bytes: bytes.length, chunks: 2, closed });
 }
-export const agentPassed = (nodeId = 'm1', at = new Date(Date.now() + 1000)) =>
+export const agentPassed = (nodeId = 'm1', at = new Date(Date.now() + 3_600_000)) =>
   saveCapturePass(deps.database.sql, nodeId, at);
 export async function work(more: Partial<Deps> = {}): Promise<number | null> {
   await deps.database.prisma.runtimeOperation.updateMany({

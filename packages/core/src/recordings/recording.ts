@@ -86,12 +86,11 @@ export interface RecordingInput {
   metadata?: Record<string, unknown>;
 }
 
-export type NewRecording = Pick<RecordingState, keyof RecordingInput | 'id' | 'participantId' | 'startedAt'>;
+export type NewRecording = Pick<RecordingState, keyof RecordingInput | 'id' | 'participantId'>;
 
 export function newRecording(
   { mode, audioOnly, layout, maxDurationSeconds, metadata, participantId }: RecordingInput & { participantId?: string },
   id: string,
-  startedAt: Date,
 ): NewRecording {
   return {
     id,
@@ -101,7 +100,6 @@ export function newRecording(
     layout: mode === 'composite' && audioOnly !== true ? (layout ?? 'grid') : null,
     metadata: metadata ?? {},
     maxDurationSeconds: maxDurationSeconds ?? RECORDING_DURATION_SECONDS.default,
-    startedAt,
   };
 }
 

@@ -84,5 +84,5 @@ async function writeAdmission(
         ];
   const { deliveries } = await writeEvents(sql, [participantAdmitted(subject, { sessionId, participant }), ...entered]);
   if (sessionId === null || !isRecordedFromStart(before)) return deliveries;
-  return [...deliveries, ...(await recordFromStart(sql, tenant, afterJoin(before, now), now))];
+  return [...deliveries, ...(await recordFromStart(sql, tenant, afterJoin(before, now)))];
 }

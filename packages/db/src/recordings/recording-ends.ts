@@ -23,8 +23,8 @@ export interface StoppedRecordings {
 }
 
 /**
- * Ends the running recordings of a room, with their events and the operations that make their files. A recording that
- * has ended stays as it is.
+ * Ends the running recordings of a room by PostgreSQL's clock, with their events and the operations that make their
+ * files. A recording that has ended stays as it is.
  * @param tx a transaction
  * @param recordingId null: all of the room
  */
@@ -38,11 +38,10 @@ export async function stopRecordings(
   // The lock orders this with other starts and stops, so that `recording_since` follows all of them.
   const locked = await findRoom(tx, tenant, roomId, Prisma.sql`FOR NO KEY UPDATE`);
   if (locked === null) throw new Error(`no room ${roomId}`);
-  const at = now.toISOString();
   const which = recordingId === null ? Prisma.empty : Prisma.sql`AND recordings.id = ${recordingId}`;
   const rows = await tx.$queryRaw<RecordingState[]>`
     UPDATE recordings SET status = 'processing', ended_at = greatest(started_at,
-      least(${at}::timestamptz, started_at + max_duration_seconds * interval '1 second'))
+      least(now(), started_at + max_duration_seconds * interval '1 second'))
     WHERE room_id = ${roomId} AND environment_id = ${tenant.environmentId} AND status = 'recording' ${which}
     RETURNING ${STORED_COLUMNS}, NULL::int AS "queuePosition"`;
   if (rows.length === 0) return { recordings: [], operations: [], deliveries: [] };

@@ -32,7 +32,8 @@ export type RecordingRefusal =
   | 'no_agent';
 
 /**
- * Starts a recording, and writes its event and the spans of the tracks that are published now.
+ * Starts a recording, and writes its event and the spans of the tracks that are published now. It begins by PostgreSQL's
+ * clock, as its captures do: a wrong clock of an app would cut them.
  * @param tx a transaction
  */
 export async function startRecording(
@@ -40,7 +41,7 @@ export async function startRecording(
   tenant: Tenant,
   roomId: string,
   recording: NewRecording,
-): Promise<RecordingRefusal | { deliveries: DueEndpoint[] }> {
+): Promise<RecordingRefusal | { startedAt: Date; deliveries: DueEndpoint[] }> {
   // A gateway that publishes tracks of one of these sessions has committed them now, or sees the recording.
   await tx.$queryRaw`
     SELECT 1 FROM participant_sessions s WHERE room_id = ${roomId} AND ended_at IS NULL ORDER BY id FOR SHARE`;
@@ -51,16 +52,17 @@ export async function startRecording(
   const lack = await lackOf(tx, roomId);
   if (lack !== null) return lack;
   if (await isSecondComposite(tx, roomId, recording)) return 'active';
-  if (!(await insertRecording(tx, tenant, roomId, recording))) return 'participant_not_found';
+  const startedAt = await insertRecording(tx, tenant, roomId, recording);
+  if (startedAt === null) return 'participant_not_found';
   await tx.$executeRaw`
     INSERT INTO recording_spans (room_id, participant_id, session_id, track_id, kind, source, feed_id, mid, muted,
       started_at)
     SELECT s.room_id, s.participant_id, s.id, t.track_id, t.kind, t.source, t.feed_id, t.mid, t.muted,
-      ${recording.startedAt.toISOString()}::timestamptz
+      ${startedAt.toISOString()}::timestamptz
     FROM participant_sessions s JOIN session_tracks t ON t.session_id = s.id
     WHERE s.room_id = ${roomId} AND s.ended_at IS NULL AND NOT EXISTS (
       SELECT FROM recording_spans p WHERE p.session_id = s.id AND p.track_id = t.track_id AND p.ended_at IS NULL)`;
-  return announceRecording(tx, tenant, room, recording);
+  return { startedAt, deliveries: await announceRecording(tx, tenant, room, recording, startedAt) };
 }
 
 /**
@@ -72,12 +74,11 @@ export async function recordFromStart(
   tx: TypedSql,
   tenant: Tenant,
   room: RoomState & { record: RecordingInput },
-  now: Date,
 ): Promise<DueEndpoint[]> {
-  const recording = newRecording(room.record, newId('recording'), now);
+  const recording = newRecording(room.record, newId('recording'));
   if (await isSecondComposite(tx, room.id, recording)) return [];
-  await insertRecording(tx, tenant, room.id, recording);
-  return (await announceRecording(tx, tenant, room, recording)).deliveries;
+  const startedAt = await insertRecording(tx, tenant, room.id, recording);
+  return startedAt === null ? [] : announceRecording(tx, tenant, room, recording, startedAt);
 }
 
 /** In a transaction that has locked the room, which makes this a limit. */
@@ -87,21 +88,22 @@ async function isSecondComposite(tx: TypedSql, roomId: string, { mode }: NewReco
   return mode === 'composite' && running.length > 0;
 }
 
-/** @returns false if the room has no such participant */
+/** @returns its begin; null if the room has no such participant */
 async function insertRecording(
   tx: TypedSql,
   { environmentId }: Tenant,
   roomId: string,
-  { id, participantId, mode, audioOnly, layout, metadata, maxDurationSeconds, startedAt }: NewRecording,
-): Promise<boolean> {
-  const inserted = await tx.$executeRaw`
+  { id, participantId, mode, audioOnly, layout, metadata, maxDurationSeconds }: NewRecording,
+): Promise<Date | null> {
+  const [inserted] = await tx.$queryRaw<{ startedAt: Date }[]>`
     INSERT INTO recordings (id, environment_id, room_id, participant_id, mode, audio_only, layout, metadata,
       max_duration_seconds, status, started_at)
     SELECT ${id}, ${environmentId}, ${roomId}, ${participantId}::text, ${mode}, ${audioOnly}, ${layout}::text,
-      ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', ${startedAt.toISOString()}::timestamptz
+      ${JSON.stringify(metadata)}::jsonb, ${maxDurationSeconds}::int, 'recording', now()
     WHERE ${participantId}::text IS NULL
-      OR EXISTS (SELECT FROM participants WHERE id = ${participantId}::text AND room_id = ${roomId})`;
-  return inserted > 0;
+      OR EXISTS (SELECT FROM participants WHERE id = ${participantId}::text AND room_id = ${roomId})
+    RETURNING started_at AS "startedAt"`;
+  return inserted?.startedAt ?? null;
 }
 
 async function announceRecording(
@@ -109,9 +111,11 @@ async function announceRecording(
   tenant: Tenant,
   room: RoomState,
   recording: NewRecording,
-): Promise<{ deliveries: DueEndpoint[] }> {
-  const subject = { tenant, room: { ...room, ...(await followRecordings(tx, room.id)) }, now: recording.startedAt };
-  return writeEvents(tx, [recordingEvent('recording.started', subject, stateAtStart(tenant, room.id, recording))]);
+  startedAt: Date,
+): Promise<DueEndpoint[]> {
+  const subject = { tenant, room: { ...room, ...(await followRecordings(tx, room.id)) }, now: startedAt };
+  const state = stateAtStart(tenant, room.id, recording, startedAt);
+  return (await writeEvents(tx, [recordingEvent('recording.started', subject, state)])).deliveries;
 }
 
 /**
@@ -131,9 +135,15 @@ export async function followRecordings(
   return changed;
 }
 
-export function stateAtStart({ environmentId }: Tenant, roomId: string, recording: NewRecording): RecordingState {
+export function stateAtStart(
+  { environmentId }: Tenant,
+  roomId: string,
+  recording: NewRecording,
+  startedAt: Date,
+): RecordingState {
   return {
     ...recording,
+    startedAt,
     environmentId,
     roomId,
     status: 'recording',

@@ -26,7 +26,7 @@ beforeAll(async () => {
   await takeSweep(rooms.database.sql, lease);
 });
 
-async function record(roomId: string, maxDurationSeconds = 3600, startedAt = new Date()): Promise<string> {
+async function record(roomId: string, maxDurationSeconds = 3600): Promise<string> {
   // Its media server records.
   await saveCapturePass(rooms.database.sql, 'm1', new Date());
   const id = newId('recording');
@@ -38,12 +38,14 @@ async function record(roomId: string, maxDurationSeconds = 3600, startedAt = new
     layout: null,
     metadata: {},
     maxDurationSeconds,
-    startedAt,
   };
   const outcome = await rooms.database.transaction((tx) => startRecording(tx, rooms.tenant, roomId, recording));
   expect(outcome).toMatchObject({ deliveries: [] });
   return id;
 }
+
+const beginAt = (id: string, msAgo: number) =>
+  rooms.database.prisma.recording.update({ where: { id }, data: { startedAt: new Date(Date.now() - msAgo) } });
 
 const stop = (roomId: string, id: string | null = null) =>
   rooms.database.transaction((tx) => stopRecordings(tx, rooms.tenant, roomId, id, new Date()));
@@ -115,8 +117,8 @@ describe('the room', () => {
   test('says since when it is recorded, until its last recording stops', async () => {
     const roomId = await rooms.newRoom();
     const { version } = await state(roomId);
-    const begin = new Date(Date.now() - 5000);
-    const first = await record(roomId, 3600, begin);
+    const first = await record(roomId);
+    const begin = (await state(roomId)).since!;
     const second = await record(roomId);
     expect(await state(roomId)).toEqual({ since: begin, version: version + 1 });
     await stop(roomId, first);
@@ -150,7 +152,8 @@ describe('the usage', () => {
       const [day] = await readUsage(rooms.database.sql, rooms.tenant, today, today, new Date());
       return [day!.recordedMs, day!.convertedMs, day!.recordedBytes] as const;
     };
-    const id = await record(roomId, 10, new Date(Date.now() - 60_000));
+    const id = await record(roomId, 10);
+    await beginAt(id, 60_000);
     const [recorded, converted, bytes] = await usage();
     await stop(roomId, id);
     expect(await usage()).toEqual([recorded + 10_000, converted, bytes]);
@@ -217,7 +220,8 @@ describe('what a media server records', () => {
     for (const each of [roomId, ending, overdue]) await enter(each);
     const ids = [await record(roomId), await record(roomId)];
     await record(ending);
-    const late = await record(overdue, 10, new Date(Date.now() - 11_000));
+    const late = await record(overdue, 10);
+    await beginAt(late, 11_000);
     await rooms.end(ending);
     const now = await wanted();
     expect([now.get(roomId), now.has(ending), now.has(overdue)]).toEqual([ids.sort().join(' '), false, false]);

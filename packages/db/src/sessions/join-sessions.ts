@@ -185,7 +185,7 @@ async function join(
   const first = joins.find(({ state }) => !state.waiting)?.input;
   const recorded =
     first !== undefined && isRecordedFromStart(room.room)
-      ? await recordFromStart(sql, first.tenant, afterJoin(room.room, batch.now), batch.now)
+      ? await recordFromStart(sql, first.tenant, afterJoin(room.room, batch.now))
       : null;
   joins.forEach(({ input, state }, at) => {
     const { sessionId, connection } = state;
