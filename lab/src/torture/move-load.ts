@@ -4,7 +4,7 @@ import { Load } from './load.js';
 const PEOPLE_MAX = 3;
 const WATCHED_MS = { min: 0, max: 3000 };
 
-/** Pairs of rooms of one tenant: those who joined the first one are moved to the other. */
+/** Pairs of rooms of one tenant. Everybody who joins the first one is moved to the other. */
 export class MoveLoop extends Load {
   async run(): Promise<void> {
     while (!this.shared.isOver()) await this.#meet();

@@ -31,7 +31,7 @@ const PROMPT_MS = 1000;
 /** A service that sends nothing for this long has free slots. */
 const IDLE_MS = 5000;
 
-/** Codes of operations whose attempts are used up. */
+/** The codes of operations that have used up their attempts. */
 const OF_ATTEMPTS = ['STEP_FAILED', 'LEASE_EXPIRED'];
 
 export function checkAcceptedWork(history: History): Finding[] {
