@@ -1,11 +1,14 @@
 import { createHmac } from 'node:crypto';
-import type { ForwardedStream, RemoteFeed } from '../types.js';
+import { setTimeout as delay } from 'node:timers/promises';
+import { MediaError, type ForwardedStream, type RemoteFeed } from '../types.js';
 import type { JanusHandle } from './handle.js';
 import { isJanusError, JANUS } from './messages.js';
 
 /** RFC 4568: 16 bytes of key and 14 of salt. */
 const SRTP_KEY_BYTES = 30;
 const SRTP = { srtp_suite: 80 } as const;
+/** Pauses before Janus is asked again whether a new feed is in its room, in milliseconds. */
+const LISTED_AFTER_MS = [0, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000];
 
 /** Any process with the nodes' key derives the same SRTP key, so no row holds one. A name is never used twice. */
 function srtpKey(adminKey: string, toNodeId: string, name: string): string {
@@ -14,9 +17,10 @@ function srtpKey(adminKey: string, toNodeId: string, name: string): string {
 }
 
 type Managed = (roomId: string) => { room: string; secret: string };
+type ListFeeds = (roomId: string) => Promise<string[]>;
 
 /** Requests about feeds that one node forwards to another: Janus manual, "VideoRoom plug-in", remote publishers. */
-export function janusForwards(control: JanusHandle, adminKey: string, managed: Managed) {
+export function janusForwards(control: JanusHandle, adminKey: string, managed: Managed, listFeeds: ListFeeds) {
   /** @returns `absent` if the room, the feed or the forward does not exist */
   const remove = async (body: { request: string } & Record<string, unknown>): Promise<'removed' | 'absent'> => {
     try {
@@ -26,6 +30,18 @@ export function janusForwards(control: JanusHandle, adminKey: string, managed: M
       if (isJanusError(error, JANUS.noSuchRoom, JANUS.noSuchFeed)) return 'absent';
       throw error;
     }
+  };
+
+  /**
+   * Janus answers before the thread of a new feed has put it into the room. A removal in between finds no feed, and the
+   * feed keeps its ports.
+   */
+  const untilListed = async (roomId: string, name: string): Promise<void> => {
+    for (const pauseMs of LISTED_AFTER_MS) {
+      if (pauseMs > 0) await delay(pauseMs);
+      if ((await listFeeds(roomId)).includes(name)) return;
+    }
+    throw new MediaError('no_such_feed', `Janus does not list ${name}`);
   };
 
   return {
@@ -49,6 +65,7 @@ export function janusForwards(control: JanusHandle, adminKey: string, managed: M
           ...{ type: stream.kind, codec: stream.codec, mid: String(at), mindex: at },
         })),
       });
+      await untilListed(roomId, name);
     },
 
     /** Sends all layers of all streams of a feed, also of streams that it gets later. */

@@ -43,7 +43,17 @@ export function janusRooms(control: JanusHandle, adminKey: string) {
   const exists = async (roomId: string): Promise<boolean> =>
     (await control.request({ request: 'exists', room: roomId })).data['exists'] === true;
 
-  const forwards = janusForwards(control, adminKey, managed);
+  const feeds = async (roomId: string): Promise<string[]> => {
+    try {
+      const { data } = await control.request({ request: 'listparticipants', ...managed(roomId) });
+      const ids = objectsIn(data['participants']).map(({ id }) => textOf(id));
+      return ids.filter((id) => !id.startsWith(PROBE_PREFIX));
+    } catch (error) {
+      if (isJanusError(error, JANUS.noSuchRoom)) return [];
+      throw error;
+    }
+  };
+  const forwards = janusForwards(control, adminKey, managed, feeds);
 
   return {
     forwards,
@@ -96,16 +106,7 @@ export function janusRooms(control: JanusHandle, adminKey: string) {
       return rooms.filter(({ roomId }) => roomId !== PROBE_ROOM);
     },
 
-    async feeds(roomId: string): Promise<string[]> {
-      try {
-        const { data } = await control.request({ request: 'listparticipants', ...managed(roomId) });
-        const ids = objectsIn(data['participants']).map(({ id }) => textOf(id));
-        return ids.filter((id) => !id.startsWith(PROBE_PREFIX));
-      } catch (error) {
-        if (isJanusError(error, JANUS.noSuchRoom)) return [];
-        throw error;
-      }
-    },
+    feeds,
 
     async removeFeed(roomId: string, feedId: string): Promise<'removed' | 'absent'> {
       // Janus 1.4.1 leaks four descriptors of a feed that it receives from another node and that is kicked.
