@@ -12,7 +12,7 @@ import { Observer, RedisObserver } from './observe/observe.js';
 import { KINDS } from './operations/kinds.js';
 import { createRelays, parseTurnServers } from './relays/relays.js';
 import { closeEndedRelays, endEmptyRooms, endLostSessions, forgetDeadInstances } from './reconcile/presence.js';
-import { closeForwards } from './reconcile/forwards.js';
+import { Forwards } from './reconcile/forwards.js';
 import { MediaOrphans } from './reconcile/media-orphans.js';
 import { OutageWatch, WATCH_EVERY_MS } from './reconcile/outage-watch.js';
 import { sweepErasures, sweepExpired, sweepRooms, sweepUsage } from './sweep/sweep.js';
@@ -79,7 +79,8 @@ await untilNodesUp(media);
 const elections = new Elections(sweepLeases(database.sql, app.processName), app);
 runOperations(app, deps, KINDS, { redis, elections, sweepIntervalMs: config.SWEEP_INTERVAL_MS });
 
-const orphans = new MediaOrphans(deps);
+const forwards = new Forwards(deps);
+const orphans = new MediaOrphans(deps, forwards);
 // On a connection of its own, because the metrics matter most while all others wait for a standby.
 const observing = app.own('observing', new Database({ ...app.databaseSettings, poolMax: 1 }));
 const observer = new Observer({ ...deps, database: observing }, metrics, config.ROOM_RETENTION_DAYS);
@@ -90,6 +91,7 @@ const emptyMs = config.ROOM_EMPTY_TIMEOUT_SECONDS * 1000;
 for (const [name, intervalMs, work] of [
   ['outage watch', WATCH_EVERY_MS, () => outages.look()],
   ['media', config.SWEEP_INTERVAL_MS, () => orphans.pass()],
+  ['closing forwards', FORWARDS_INTERVAL_MS, async () => (forwards.arePossible ? forwards.close() : undefined)],
   ['media registry', REGISTRY_INTERVAL_MS, () => followRegistry(deps)],
   ['relays', RELAYS_INTERVAL_MS, () => closeEndedRelays(deps)],
   ['observe', OBSERVE_INTERVAL_MS, () => observer.pass()],
@@ -106,7 +108,8 @@ for (const [name, intervalMs, work] of [
   ['lost sessions', config.SWEEP_INTERVAL_MS, () => endLostSessions(deps)],
   ['dead instances', config.SWEEP_INTERVAL_MS, () => forgetDeadInstances(deps)],
   ['empty rooms', config.SWEEP_INTERVAL_MS, () => endEmptyRooms(deps, emptyMs)],
-  ['forwards', FORWARDS_INTERVAL_MS, () => closeForwards(deps)],
+  // Of rooms that used several media servers for a moment only.
+  ['forwards', EXPIRED_INTERVAL_MS, () => forwards.close()],
 ] as const) {
   app.repeatElected(elections, name, intervalMs, work, isDatabaseUnavailable);
 }

@@ -3,11 +3,12 @@ import { addRoomNode, beginForward, openedForward, openForwards, placeRoom } fro
 import { MediaNodes, type MediaNode } from '@callplane/media';
 import { createRtcPeer, eventually, hasMediaRoom, startTestJanus, stopAtEnd, type TestJanus } from '@callplane/testing';
 import { startTestWorker, workOnOperation, type TestWorker } from '../worker.testkit.js';
-import { closeForwards } from './forwards.js';
+import { Forwards } from './forwards.js';
 import { MediaOrphans } from './media-orphans.js';
 
 let receiving: TestJanus;
 let worker: TestWorker;
+let forwards: Forwards;
 let a: MediaNode;
 let b: MediaNode;
 beforeAll(async () => {
@@ -21,11 +22,12 @@ beforeAll(async () => {
   const media = MediaNodes.open({ addresses, apiSecret, adminKey, random: Math.random, allowOutdated: true });
   stopAtEnd(() => media.close());
   worker = await startTestWorker({ media });
+  forwards = new Forwards(worker.deps);
   [a, b] = media.all() as [MediaNode, MediaNode];
 });
 beforeEach(() => Promise.all([a.untilUp(60_000), b.untilUp(60_000)]));
 
-const LIMITS = { ports: Array.from({ length: 50 }, (_, at) => 35_000 + 2 * at), environmentMax: 50 };
+const LIMITS = { ports: Array.from({ length: 50 }, (_, at) => 32_600 + 2 * at), environmentMax: 50 };
 let names = 0;
 
 /** A room on both servers, with a publisher on the first one and a forward to the second one. */
@@ -70,7 +72,7 @@ test('an unwanted forward ends on both servers, and nothing else does', async ()
   const { roomId, feedId, open, name } = await forwarded();
   const wanted = await open();
   await unwanted(name);
-  await closeForwards(worker.deps);
+  await forwards.close();
   await eventually(async () => (await feedsOf(roomId)).join() === wanted);
   expect([await stateOf(name), await stateOf(wanted)]).toEqual([null, 'up']);
   expect(await a.forwards.stopSending(roomId, feedId, name)).toBe('absent');
@@ -83,14 +85,14 @@ test('a forward to a frozen server stays until the server answers', async () => 
   await unwanted(name);
   receiving.freeze();
   try {
-    await closeForwards(worker.deps);
+    await forwards.close();
     expect(await stateOf(name)).toBe('closing');
   } finally {
     receiving.thaw();
   }
   await b.untilUp(60_000);
   await eventually(async () => {
-    await closeForwards(worker.deps);
+    await forwards.close();
     return (await stateOf(name)) === null;
   });
   expect(await feedsOf(roomId)).toEqual([]);
@@ -108,6 +110,27 @@ test('a feed that is received without a row is removed by the second pass that f
   expect(worker.lines).toContainEqual(expect.objectContaining({ message: 'stray forward removed', feedId: stray }));
 });
 
+test('a worker looks for forwards while a room may use several servers, and until the last one is closed', async () => {
+  await worker.sql('DELETE FROM media_forwards');
+  await worker.sql("UPDATE rooms SET further_node_ids = '{}'");
+  const own = new Forwards(worker.deps);
+  const orphans = new MediaOrphans(worker.deps, own);
+  expect(own.arePossible).toBe(true);
+  await own.close();
+  await orphans.pass();
+  expect(own.arePossible).toBe(false);
+  const { roomId, name } = await forwarded();
+  await orphans.pass();
+  expect(own.arePossible).toBe(true);
+  await own.close();
+  await worker.sql(`UPDATE rooms SET further_node_ids = '{}' WHERE id = '${roomId}'`);
+  await orphans.pass();
+  expect(own.arePossible).toBe(true);
+  await unwanted(name);
+  await own.close();
+  expect(own.arePossible).toBe(false);
+});
+
 test('the end of a room destroys it on all servers that it or its forwards name', async () => {
   const { roomId } = await forwarded();
   const { sql, prisma } = worker.deps.database;
@@ -118,6 +141,6 @@ test('the end of a room destroys it on all servers that it or its forwards name'
   await workOnOperation(worker.deps, operation.id);
   expect(await worker.row(operation.id)).toMatchObject({ status: 'completed' });
   expect([await hasMediaRoom(a, roomId), await hasMediaRoom(b, roomId)]).toEqual([false, false]);
-  await closeForwards(worker.deps);
+  await forwards.close();
   expect(await prisma.mediaForward.count({ where: { roomId } })).toBe(0);
 });

@@ -2,7 +2,7 @@ import { ID_PREFIXES } from '@callplane/core';
 import { recordNodeState, roomsStatus, type RoomOnNode } from '@callplane/db';
 import { MediaError, type MediaNode, type MediaRoom } from '@callplane/media';
 import type { Deps } from '../deps.js';
-import { StrayForwards } from './forwards.js';
+import { Forwards } from './forwards.js';
 
 type ReconcileDeps = Pick<Deps, 'database' | 'media' | 'logger'>;
 
@@ -19,11 +19,10 @@ type OrphanReason = 'ended' | 'unknown' | 'placed elsewhere';
 export class MediaOrphans {
   readonly #unproven = new Map<string, Set<string>>();
 
-  readonly #strays: StrayForwards;
-
-  constructor(private readonly deps: ReconcileDeps) {
-    this.#strays = new StrayForwards(deps);
-  }
+  constructor(
+    private readonly deps: ReconcileDeps,
+    private readonly forwards = new Forwards(deps),
+  ) {}
 
   /** Compares all media servers concurrently, so that a slow or frozen one does not delay the others. */
   async pass(): Promise<void> {
@@ -63,7 +62,7 @@ export class MediaOrphans {
       if (reason === 'ended' || before.has(room.roomId)) await this.#destroy(node, room);
       else unproven.add(room.roomId);
     }
-    await this.#strays.check(node, known.values());
+    await this.forwards.check(node, known.values());
   }
 
   async #destroy(node: MediaNode, room: MediaRoom): Promise<void> {

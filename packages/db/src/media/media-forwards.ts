@@ -119,8 +119,14 @@ export async function deleteForward(db: TypedSql, name: string): Promise<void> {
   await db.$executeRaw`DELETE FROM media_forwards WHERE id = ${name} AND state = 'closing'`;
 }
 
-/** Which of these feeds a media server is to receive from another one. */
+export async function anyForwards(db: TypedSql): Promise<boolean> {
+  const [row] = await db.$queryRaw<[{ areThere: boolean }]>`SELECT EXISTS (SELECT FROM media_forwards) AS "areThere"`;
+  return row.areThere;
+}
+
+/** Which of these forwards have a row. */
 export async function knownForwards(db: TypedSql, names: readonly string[]): Promise<Set<string>> {
+  if (names.length === 0) return new Set();
   const rows = await db.$queryRaw<{ name: string }[]>`
     SELECT id AS name FROM media_forwards WHERE id = ANY(${[...names]}::text[])`;
   return new Set(rows.map(({ name }) => name));

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MediaError, type ForwardedStream, type RemoteFeed } from '../types.js';
 import type { JanusHandle } from './handle.js';
-import { isJanusError, JANUS } from './messages.js';
+import { isJanusError, JANUS, objectsIn, textOf } from './messages.js';
 
 /** RFC 4568: 16 bytes of key and 14 of salt. */
 const SRTP_KEY_BYTES = 30;
@@ -83,6 +83,17 @@ export function janusForwards(control: JanusHandle, adminKey: string, managed: M
         ...{ publisher_id: feedId, remote_id: name, host, port, rtcp_port: port + 1, ...SRTP },
         srtp_crypto: srtpKey(adminKey, toNodeId, name),
       });
+    },
+
+    /** The forwards of a feed to other nodes. Empty if there is no such feed. */
+    async sent(roomId: string, feedId: string): Promise<string[]> {
+      try {
+        const { data } = await control.request({ request: 'listremotes', ...managed(roomId), publisher_id: feedId });
+        return objectsIn(data['list']).map((one) => textOf(one['remote_id']));
+      } catch (error) {
+        if (isJanusError(error, JANUS.noSuchRoom, JANUS.noSuchFeed)) return [];
+        throw error;
+      }
     },
 
     stopReceiving: (roomId: string, name: string) =>
