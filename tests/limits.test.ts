@@ -45,7 +45,7 @@ describe('docs/limits.md', () => {
     ['JSON nesting', `| ${JSON_NESTING_MAX} `],
     ['Metadata of a room', `${METADATA_BYTES_MAX / 1024} KiB as a read returns it`],
     ['Name of a room', `1 to ${PARTICIPANT_NAME_LENGTH_MAX} code points`],
-    ['`externalId`', `| ${EXTERNAL_ID_LENGTH_MAX}, 500, ${ROLE_LENGTH_MAX} `],
+    ['`externalId`', `| ${EXTERNAL_ID_LENGTH_MAX}, 500, ${ROLE_LENGTH_MAX}, 32 `],
     [
       '`headers` of an endpoint',
       `| ${ENDPOINT_HEADERS_MAX}; names of ${ENDPOINT_HEADER_NAME_CHARACTERS_MAX}, values of ${ENDPOINT_HEADER_VALUE_CHARACTERS_MAX} `,

@@ -4,6 +4,7 @@ import {
   DELIVERY_FAILURE_REASONS,
   EVENT_TYPES,
   isAcceptedTime,
+  REGION_PATTERN,
   SCOPES,
   type Tenant,
   trimName,
@@ -52,6 +53,11 @@ export function parseSome<T extends string>(what: string, choices: readonly T[])
     }
     return choices.filter((choice) => given.includes(choice));
   };
+}
+
+export function parseRegion(text: string): string {
+  if (new RegExp(REGION_PATTERN).test(text)) return text;
+  throw new InvalidArgumentError('Give 1 to 32 lower-case letters, digits and inner hyphens, such as eu-west.');
 }
 
 export const parseScopes = parseSome('scopes', SCOPES);

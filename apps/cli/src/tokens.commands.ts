@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { Type } from 'typebox';
 import type { Cli } from './cli.js';
 import { CliConfig } from './config.js';
-import { parseDuration, parseSome } from './options.js';
+import { parseDuration, parseRegion, parseSome } from './options.js';
 import { addCommand, print, type OutputOptions } from './output.js';
 import { serviceFailure, serviceOf, URL_OPTION } from './service-access.js';
 
@@ -15,6 +15,7 @@ interface TokenOptions extends OutputOptions {
   permissions?: Permission[];
   /** In seconds. */
   ttl?: number;
+  region?: string;
   whip?: string | true;
 }
 
@@ -34,6 +35,7 @@ export function tokensCommands(cli: Cli): Command {
       parseSome('permissions', PERMISSIONS),
     )
     .option('--ttl <duration>', 'how long it lasts, at most 1h (default: 1h)', parseDuration)
+    .option('--region <region>', 'of the client: media servers of the nearest region come first', parseRegion)
     .option('--whip [url]', 'print a line for ffmpeg; the URL for encoders (default: /v1/whip of the gateway)')
     .action((roomId: string, options: TokenOptions) =>
       create(cli, options, roomId).catch((error: unknown) => {
@@ -50,6 +52,7 @@ async function create(cli: Cli, options: TokenOptions, roomId: string): Promise<
     participantName: options.name,
     permissions: [...new Set<Permission>(['room:join', ...(options.permissions ?? ENCODER)])],
     ttlSeconds: options.ttl ?? TOKEN_TTL_SECONDS.max,
+    ...(options.region === undefined ? {} : { region: options.region }),
   });
   if (options.whip === undefined) {
     print(cli, options, issued, issued.token);

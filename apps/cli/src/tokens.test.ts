@@ -40,8 +40,11 @@ test('rtc tokens create issues a token for an encoder, and prints it', async () 
   expect(requests.at(-1)).toBe(
     'POST /v1/rooms/room_1/tokens {"participantName":"Encoder","permissions":["room:join","audio:publish","video:publish"],"ttlSeconds":3600}',
   );
-  await rtc(['room_1', '--name', 'Stage', '--permissions', 'screen:publish', '--ttl', '10m']);
-  expect(requests.at(-1)).toContain('"Stage","permissions":["room:join","screen:publish"],"ttlSeconds":600');
+  await rtc(['room_1', '--name', 'Stage', '--permissions', 'screen:publish', '--ttl', '10m', '--region', 'eu-west']);
+  expect(requests.at(-1)).toContain(
+    '"Stage","permissions":["room:join","screen:publish"],"ttlSeconds":600,"region":"eu-west"',
+  );
+  expect((await rtc(['room_1', '--region', 'EU'])).failure?.line).toContain('such as eu-west');
   expect((await rtc(['room_2'])).failure?.line).toContain('ROOM_NOT_FOUND');
 });
 

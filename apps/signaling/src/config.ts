@@ -8,6 +8,7 @@ import {
   tokenSettings,
   turnSettings,
 } from '@callplane/runtime';
+import { REGION_PATTERN } from '@callplane/core';
 import { Type, type Static } from 'typebox';
 
 const rate = (what: string, perSecond: number) =>
@@ -98,6 +99,15 @@ export const SignalingConfig = Type.Object({
       'Media servers that the sessions of one room may be on. With more than 1, a room whose servers are full uses ' +
       'another one. Must be equal on all instances.',
   }),
+  MEDIA_REGION: Type.Optional(
+    Type.String({
+      pattern: REGION_PATTERN,
+      expected: 'a region such as eu-west',
+      description:
+        'Region of the clients of this instance, unless their token names one. Their sessions go to media servers of ' +
+        'the nearest region first.',
+    }),
+  ),
   MEDIA_FORWARD_PORTS: Type.String({
     default: '43000-43999',
     pattern: '^[0-9]{4,5}-[0-9]{4,5}$',

@@ -71,7 +71,12 @@ const deps: Deps = {
   databasePoolMax: config.DATABASE_POOL_MAX,
   producer,
   bus,
-  places: new MediaPlaces(nodes, () => nodeLoads(database.sql), config.MEDIA_NODES_PER_ROOM),
+  places: new MediaPlaces(
+    nodes,
+    () => nodeLoads(database.sql),
+    config.MEDIA_NODES_PER_ROOM,
+    config.MEDIA_REGION ?? null,
+  ),
   forwardLimits: orExit('MEDIA_FORWARD_PORTS', () => forwardLimits(config.MEDIA_FORWARD_PORTS)),
   keys,
   tokens: { issuer: config.TOKEN_ISSUER, audience: config.TOKEN_AUDIENCE },

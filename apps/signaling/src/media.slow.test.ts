@@ -304,7 +304,7 @@ describe('media servers of the registry', () => {
       return up.every((value) => value === (state === 'up' ? 1 : 0));
     });
   const register = async (id: string, { url }: TestJanus) => {
-    const server = { id, url: parseNodeUrl(id, url), capacity: null, hasAgent: true };
+    const server = { id, url: parseNodeUrl(id, url), capacity: null, region: null, hasAgent: true };
     await registerMediaNode(kit.database.sql, server);
     await untilBothSee(id, 'up');
   };

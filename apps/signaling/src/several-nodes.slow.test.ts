@@ -17,10 +17,15 @@ import { startTestSignaling, type TestInstance, type TestSignaling } from './sig
 /** As in places.ts: for this time a gateway uses the loads of media servers that it has read. */
 const LOADS_FRESH_MS = 1000;
 
+/** The region of each media server. Without a region, a client is equally near to both. */
+const REGIONS: Record<string, string> = { a: 'eu-west', b: 'us' };
+
 let kit: TestSignaling;
 let janus: Record<string, TestJanus>;
 let one: TestInstance;
 let two: TestInstance;
+/** A gateway for clients of another region. */
+let american: TestInstance;
 /** The tests' own connections to the media servers. */
 const nodes: Record<string, MediaNode> = {};
 beforeAll(async () => {
@@ -37,13 +42,18 @@ beforeAll(async () => {
     MEDIA_NODE_DEAD_SECONDS: '1',
   };
   for (const [id, { url, apiSecret, adminKey }] of Object.entries(janus)) {
-    await registerMediaNode(kit.database.sql, { id, url: parseNodeUrl(id, url), capacity: null, hasAgent: true });
+    const server = { id, url: parseNodeUrl(id, url), capacity: null, region: REGIONS[id] ?? null, hasAgent: true };
+    await registerMediaNode(kit.database.sql, server);
     const node = new MediaNode({ id, url, apiSecret, adminKey, random: Math.random, allowOutdated: true });
     stopAtEnd(() => node.close());
     nodes[id] = node;
   }
   const worker = { DATABASE_URL: databaseUrl, REDIS_URL: redis.url, SWEEP_INTERVAL_MS: '1000', ...secrets };
-  [one, two] = await Promise.all([kit.start(settings), kit.start(settings)]);
+  [one, two, american] = await Promise.all([
+    kit.start(settings),
+    kit.start(settings),
+    kit.start({ ...settings, MEDIA_REGION: 'us' }),
+  ]);
   await spawnApp({ name: 'cleanup-worker', env: worker });
   await Promise.all(Object.values(nodes).map((node) => node.untilUp(60_000)));
 });
@@ -58,8 +68,8 @@ afterEach(async () => {
   await untilFresh();
 });
 
-const enter = async (roomId: string, url = one.url) => {
-  const call = startCall(kit, await kit.enter(url, roomId));
+const enter = async (roomId: string, url = one.url, claims: object = {}) => {
+  const call = startCall(kit, await kit.enter(url, roomId, { claims }));
   calls.push(call);
   return call;
 };
@@ -154,6 +164,44 @@ describe('a room on two media servers', () => {
     expect(further).toBe(before!.toNodeId);
     await ada.publish([MIC, CAM]);
     await flows(bob.subscriber, 'video');
+  });
+});
+
+describe('of two media servers in different regions', () => {
+  test('a room begins on the one near its first participant, and uses the other one for participants there', async () => {
+    const roomId = await kit.newRoom();
+    const ada = await enter(roomId, one.url, { region: 'us' });
+    await ada.publishAnew([CAM]);
+    expect(await roomOf(roomId)).toMatchObject({ mediaNodeId: 'b', furtherNodeIds: [] });
+    const bob = await enter(roomId, american.url, { region: 'eu-north' });
+    await flows(bob.subscriber, 'video');
+    expect(await roomOf(roomId)).toMatchObject({ mediaNodeId: 'b', furtherNodeIds: ['a'] });
+    expect(await forwards({ roomId })).toMatchObject([{ fromNodeId: 'b', toNodeId: 'a', state: 'up' }]);
+    // A client that names no region is near its gateway, and one of a region without servers stays with the room.
+    for (const [url, claims] of [
+      [american.url, {}],
+      [one.url, { region: 'asia' }],
+      [one.url, {}],
+    ] as const) {
+      const eve = await enter(roomId, url, claims);
+      await flows(eve.subscriber, 'video');
+    }
+    expect(await forwards({ roomId })).toHaveLength(1);
+    await eventually(async () => {
+      const sessions = await kit.database.prisma.participantSession.findMany({ where: { roomId, endedAt: null } });
+      return (
+        sessions
+          .map(({ mediaNodeId }) => mediaNodeId)
+          .sort()
+          .join() === 'a,b,b,b,b'
+      );
+    });
+  });
+
+  test('a room begins near its gateway if the token names no region', async () => {
+    const roomId = await kit.newRoom();
+    await enter(roomId, american.url);
+    expect(await roomOf(roomId)).toMatchObject({ mediaNodeId: 'b' });
   });
 });
 

@@ -150,17 +150,19 @@ describe('the node for a new room', () => {
     sessions: fc.nat(500),
     draining: fc.boolean(),
     capacity: fc.option(fc.integer({ min: 1, max: 1000 })),
+    region: fc.constantFrom(null, 'eu', 'eu-west', 'us'),
   });
   const id = fc.stringMatching(/^[a-z]{1,3}$/);
+  const region = fc.constantFrom(null, 'eu-west', 'eu-north', 'asia');
   const weight = (entry: NodeLoad | undefined) =>
     entry === undefined ? 0 : (entry.rooms + entry.sessions) / (entry.capacity ?? CAPACITY_DEFAULT);
 
-  test('is healthy, not draining, and the one whose capacity is used least', () => {
+  test('is healthy, not draining, and without a region the one whose capacity is used least', () => {
     fc.assert(
       fc.property(fc.uniqueArray(id), fc.dictionary(id, load), (healthy, entries) => {
         const loads = new Map(Object.entries(entries));
         const candidates = healthy.filter((name) => loads.get(name)?.draining !== true);
-        const chosen = chooseNode(healthy, loads);
+        const chosen = chooseNode(healthy, loads, null);
         if (candidates.length === 0) expect(chosen).toBeNull();
         else {
           expect(candidates).toContain(chosen);
@@ -171,6 +173,26 @@ describe('the node for a new room', () => {
     );
   });
 
+  test('is in the nearest region with a node that is not full, and there the one whose capacity is used least', () => {
+    const near = (sessions: number, of: string | null, more: Partial<NodeLoad> = {}): NodeLoad => {
+      return { rooms: 0, sessions, draining: false, capacity: 10, region: of, ...more };
+    };
+    const choose = (loads: Record<string, NodeLoad>, of: string | null) =>
+      chooseNode(Object.keys(loads), new Map(Object.entries(loads)), of);
+    const nodes = { a: near(1, 'us'), b: near(8, 'eu-west'), c: near(7, 'eu-west'), d: near(0, null) };
+    expect(['eu-west', 'eu-north', 'us', 'asia', null].map((of) => choose(nodes, of))).toEqual([
+      'c',
+      'c',
+      'a',
+      'd',
+      'd',
+    ]);
+    expect(choose({ ...nodes, c: near(10, 'eu-west') }, 'eu-west')).toBe('b');
+    expect(choose({ a: near(1, 'us'), b: near(10, 'eu') }, 'eu')).toBe('a');
+    expect(choose({ a: near(12, 'eu'), b: near(11, 'us') }, 'eu')).toBe('b');
+    expect(choose({ a: near(1, 'us'), b: near(0, 'eu', { draining: true }) }, 'eu')).toBe('a');
+  });
+
   test('does not depend on the order in which the nodes are named', () => {
     fc.assert(
       fc.property(
@@ -178,9 +200,10 @@ describe('the node for a new room', () => {
           .uniqueArray(id)
           .chain((ids) => fc.tuple(fc.constant(ids), fc.shuffledSubarray(ids, { minLength: ids.length }))),
         fc.dictionary(id, load),
-        ([ids, shuffled], entries) => {
+        region,
+        ([ids, shuffled], entries, of) => {
           const loads = new Map(Object.entries(entries));
-          expect(chooseNode(shuffled, loads)).toBe(chooseNode(ids, loads));
+          expect(chooseNode(shuffled, loads, of)).toBe(chooseNode(ids, loads, of));
         },
       ),
     );
@@ -189,10 +212,10 @@ describe('the node for a new room', () => {
 
 describe('the node for a session', () => {
   const load = (sessions: number, more: Partial<NodeLoad> = {}): NodeLoad => {
-    return { rooms: 0, sessions, draining: false, capacity: 10, ...more };
+    return { rooms: 0, sessions, draining: false, capacity: 10, region: null, ...more };
   };
-  const choose = (loads: Record<string, NodeLoad>, nodeIds: string[], nodesMax = 2) =>
-    chooseForSession(Object.keys(loads), new Map(Object.entries(loads)), { nodeIds, nodesMax });
+  const choose = (loads: Record<string, NodeLoad>, nodeIds: string[], nodesMax = 2, region: string | null = null) =>
+    chooseForSession(Object.keys(loads), new Map(Object.entries(loads)), { nodeIds, nodesMax }, region);
 
   test("is the room's own until it is full, then one that the room uses, then another one", () => {
     expect(choose({ a: load(9), b: load(0) }, ['a'])).toBe('a');
@@ -207,5 +230,17 @@ describe('the node for a session', () => {
     expect(choose({ a: load(11), b: load(0, { draining: true }) }, ['a'])).toBe('a');
     expect(choose({ b: load(10) }, ['a', 'b'])).toBe('b');
     expect(choose({}, ['a'])).toBeNull();
+  });
+
+  test('is a nearer one than the own of the room, also if the room does not use it yet', () => {
+    const [eu, us] = [{ region: 'eu' }, { region: 'us' }];
+    expect(choose({ a: load(1, eu), b: load(5, us) }, ['a'], 2, 'us')).toBe('b');
+    expect(choose({ a: load(1, eu), b: load(5, us) }, ['a', 'b'], 2, 'us')).toBe('b');
+    expect(choose({ a: load(5, eu), b: load(1, eu) }, ['a'], 2, 'eu')).toBe('a');
+    expect(choose({ a: load(1, eu), b: load(5, us) }, ['a'], 2, 'asia')).toBe('a');
+    expect(choose({ a: load(1, eu), b: load(10, us) }, ['a', 'b'], 2, 'us')).toBe('a');
+    expect(choose({ a: load(1, eu), b: load(5, us), c: load(0, us) }, ['a', 'b'], 3, 'us')).toBe('b');
+    expect(choose({ a: load(1, eu), b: load(0, us) }, ['a'], 1, 'us')).toBe('a');
+    expect(choose({ a: load(12, us), b: load(11, eu) }, ['a', 'b'], 2, 'us')).toBe('b');
   });
 });

@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { sharedParts } from '@callplane/core';
 import { parseNodeUrl, type MediaNodeAddress } from './addresses.js';
 import { MediaNode } from './janus/node.js';
 import { JANUS_VERSION_MIN } from './janus/version.js';
@@ -170,24 +171,25 @@ export interface NodeLoad {
   draining: boolean;
   /** Number of participants that the node is meant for; null: unknown. */
   capacity: number | null;
+  region: string | null;
 }
+
+type Loads = ReadonlyMap<string, NodeLoad>;
 
 /** Assumed for nodes that name no capacity, so that they can be compared with others. */
 export const CAPACITY_DEFAULT = 500;
 
 /**
- * Chooses the node for a new room: of the healthy nodes that are not draining, the one whose capacity is used least, or
- * null if there is none. So a full node gets a new room only if all are full.
+ * Chooses the node for a new room: of the healthy nodes that are neither draining nor full, the nearest ones, and of
+ * these the one whose capacity is used least. If all are full, the least used one. Null if there is none.
  * A room weighs as much as a participant. Otherwise many rooms created at once would all land on one node before anyone
  * joins them.
  * Ties go to the lowest id, so that processes which choose at the same time agree.
+ * @param region of the client; null: every node is equally near
  */
-export function chooseNode(healthyIds: readonly string[], loads: ReadonlyMap<string, NodeLoad>): string | null {
-  const used = (id: string) => usedOf(loads, id);
-  const [best] = healthyIds
-    .filter((id) => loads.get(id)?.draining !== true)
-    .sort((a, b) => used(a) - used(b) || (a < b ? -1 : 1));
-  return best ?? null;
+export function chooseNode(healthyIds: readonly string[], loads: Loads, region: string | null): string | null {
+  const usable = usableOf(healthyIds, loads);
+  return leastUsed(nearestFree(usable, loads, region), loads) ?? leastUsed(usable, loads);
 }
 
 export interface SpreadRoom {
@@ -198,28 +200,45 @@ export interface SpreadRoom {
 }
 
 /**
- * Chooses the node for a session: of the room's nodes the one whose capacity is used least, in the order of the list at a
- * tie; the room's own node as long as it is not full. If all are full, a further one that is not, or else the least used.
- * @returns null if none of the room's nodes is healthy
+ * Chooses the node for a session: of the nodes that the room uses or may add, the nearest ones that are not full. Of
+ * these the room's own node, or else the least used one that the room uses, in the order of the list at a tie, or else
+ * the least used other one. If all are full, the least used node of the room.
+ * @param region of the client; null: every node is equally near
+ * @returns null if none of these nodes is healthy
  */
 export function chooseForSession(
   healthyIds: readonly string[],
-  loads: ReadonlyMap<string, NodeLoad>,
+  loads: Loads,
   { nodeIds, nodesMax }: SpreadRoom,
+  region: string | null,
 ): string | null {
-  const usable = healthyIds.filter((id) => loads.get(id)?.draining !== true);
-  const own = nodeIds.filter((id) => usable.includes(id)).sort((a, b) => usedOf(loads, a) - usedOf(loads, b));
+  const usable = usableOf(healthyIds, loads);
+  const own = nodeIds.filter((id) => usable.includes(id));
+  const others = nodeIds.length < nodesMax ? usable.filter((id) => !nodeIds.includes(id)) : [];
+  const nearest = nearestFree([...own, ...others], loads, region);
   const [home] = nodeIds;
-  const isFree = (id: string | null | undefined): id is string => id != null && usedOf(loads, id) < 1;
-  if (home !== undefined && own.includes(home) && isFree(home)) return home;
-  const [least = null] = own;
-  if (isFree(least)) return least;
-  const others = usable.filter((id) => !nodeIds.includes(id));
-  const another = nodeIds.length < nodesMax ? chooseNode(others, loads) : null;
-  return isFree(another) ? another : least;
+  if (home !== undefined && nearest.includes(home)) return home;
+  const ofRoom = nearest.filter((id) => nodeIds.includes(id));
+  return leastUsed(ofRoom, loads) ?? leastUsed(nearest, loads) ?? leastUsed(own, loads);
 }
 
-function usedOf(loads: ReadonlyMap<string, NodeLoad>, id: string): number {
+function usableOf(healthyIds: readonly string[], loads: Loads): string[] {
+  return healthyIds.filter((id) => loads.get(id)?.draining !== true).sort();
+}
+
+function nearestFree(ids: readonly string[], loads: Loads, region: string | null): string[] {
+  const free = ids.filter((id) => usedOf(loads, id) < 1);
+  const nearness = (id: string) => sharedParts(region, loads.get(id)?.region ?? null);
+  const nearest = Math.max(...free.map(nearness));
+  return free.filter((id) => nearness(id) === nearest);
+}
+
+function leastUsed(ids: readonly string[], loads: Loads): string | null {
+  const [least = null] = [...ids].sort((a, b) => usedOf(loads, a) - usedOf(loads, b));
+  return least;
+}
+
+function usedOf(loads: Loads, id: string): number {
   const load = loads.get(id);
   return load === undefined ? 0 : (load.sessions + load.rooms) / (load.capacity ?? CAPACITY_DEFAULT);
 }

@@ -50,6 +50,7 @@ const CHECKS: Record<string, [table: Table, ...changes: Row[]]> = {
   media_forwards_state: ['media_forwards', { state: 'open' }],
   media_nodes_url: ['media_nodes', { url: 'http://janus', registered_at: AT }],
   media_nodes_capacity: ['media_nodes', { url: 'ws://janus', registered_at: AT, capacity: 0 }],
+  media_nodes_region: ['media_nodes', { region: 'eu' }, { url: 'ws://janus', registered_at: AT, region: 'EU' }],
   media_nodes_registered: [
     'media_nodes',
     { url: 'ws://janus' },

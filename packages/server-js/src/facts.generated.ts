@@ -17,6 +17,7 @@ export const OPERATIONS: Readonly<Record<OperationId, OperationFacts>> = {
   updateRoom: { method: 'PATCH', path: '/v1/rooms/{roomId}', hasBody: true },
   endRoom: { method: 'DELETE', path: '/v1/rooms/{roomId}', hasPrefer: true },
   readRoomOperation: { method: 'GET', path: '/v1/rooms/{roomId}/runtime-operation' },
+  readRoomMedia: { method: 'GET', path: '/v1/rooms/{roomId}/media' },
   sendMessage: { method: 'POST', path: '/v1/rooms/{roomId}/messages', hasBody: true, hasIdempotencyKey: true },
   issueToken: { method: 'POST', path: '/v1/rooms/{roomId}/tokens', hasBody: true },
   listTokens: { method: 'GET', path: '/v1/rooms/{roomId}/tokens', query: ['limit', 'cursor'], cursor: 'cursor' },

@@ -124,6 +124,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/rooms/{roomId}/media": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Read the media servers of a room */
+        get: operations["readRoomMedia"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/rooms/{roomId}/messages": {
         parameters: {
             query?: never;
@@ -1768,6 +1785,38 @@ export interface components {
              * @description When the participant's personal data was erased from the event. No delivery carries this field.
              */
             erasedAt?: string;
+        };
+        RoomMedia: {
+            /** @description The media servers of the room, its own first. Empty before anybody has joined, and in an ended room. */
+            nodes: components["schemas"]["RoomMediaNode"][];
+            /** @description Feeds that one media server of the room sends to another, newest first, at most 100. */
+            forwards: components["schemas"]["RoomMediaForward"][];
+            /** @description All forwards of the room. */
+            forwardCount: number;
+        };
+        RoomMediaForward: {
+            /** @description The participant whose tracks are forwarded. */
+            participantId: string;
+            fromNodeId: string;
+            /** @description The media server on which somebody receives them. */
+            toNodeId: string;
+            /** @enum {string} */
+            state: "opening" | "up" | "closing";
+            /** @description Tracks that are forwarded. Zero while it opens. */
+            streams: number;
+            /**
+             * Format: date-time
+             * @description When a gateway opened it.
+             */
+            createdAt: string;
+        };
+        RoomMediaNode: {
+            /** @description Name of the media server. */
+            id: string;
+            region: string | null;
+            state: ("up" | "down") | null;
+            /** @description Sessions of the room on this media server. */
+            sessions: number;
         };
         RoomPage: {
             data: components["schemas"]["Room"][];
@@ -3983,6 +4032,67 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    readRoomMedia: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description Room in the key's environment.
+                 * @example room_01m7xhkw0cfvqteeeq2c3fv3qk
+                 */
+                roomId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The media servers of the room. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    ratelimit: components["headers"]["RateLimit"];
+                    "ratelimit-policy": components["headers"]["RateLimitPolicy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "nodes": [
+                     *         {
+                     *           "id": "m1",
+                     *           "region": "eu-west",
+                     *           "state": null,
+                     *           "sessions": 1
+                     *         }
+                     *       ],
+                     *       "forwards": [
+                     *         {
+                     *           "participantId": "part_01m7xhkw0cfvqteeeq2c3fv3q2",
+                     *           "fromNodeId": "m1",
+                     *           "toNodeId": "m2",
+                     *           "state": "opening",
+                     *           "streams": 1,
+                     *           "createdAt": "2026-11-20T10:00:00.000Z"
+                     *         }
+                     *       ],
+                     *       "forwardCount": 1
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RoomMedia"];
+                };
+            };
+            400: components["responses"]["ValidationFailedOrMalformedJson"];
+            401: components["responses"]["Unauthenticated"];
+            403: components["responses"]["InsufficientScopeOrCrossSiteRequest"];
+            404: components["responses"]["RoomNotFound"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     sendMessage: {
         parameters: {
             query?: never;
@@ -4150,6 +4260,8 @@ export interface operations {
                      * @default participant
                      */
                     role?: string;
+                    /** @description Region of the client, such as `eu-west`: its session goes to a media server of the nearest region first. Default: the region of its gateway. 1-32 lower-case letters, digits and inner hyphens. */
+                    region?: string;
                     /** @description Whether the participant waits in the lobby until it is admitted. Default: `waitingRoom` of the room. Not with `participantId`. */
                     waiting?: boolean;
                     /** @description A participant of the room that the token is for. Without it, the call creates a new participant. The fields that are given change the participant as `updateParticipant` does; it keeps the others, its permissions too. */

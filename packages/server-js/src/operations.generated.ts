@@ -32,6 +32,9 @@ export type RecordingGap = components['schemas']['RecordingGap'];
 export type RecordingLink = components['schemas']['RecordingLink'];
 export type RecordingPage = components['schemas']['RecordingPage'];
 export type Room = components['schemas']['Room'];
+export type RoomMedia = components['schemas']['RoomMedia'];
+export type RoomMediaForward = components['schemas']['RoomMediaForward'];
+export type RoomMediaNode = components['schemas']['RoomMediaNode'];
 export type RoomPage = components['schemas']['RoomPage'];
 export type RuntimeOperation = components['schemas']['RuntimeOperation'];
 export type SentMessage = components['schemas']['SentMessage'];
@@ -133,6 +136,12 @@ export interface Operations {
    * `GET /v1/rooms/{roomId}/runtime-operation`, scope `rooms:read`.
    */
   readRoomOperation: Operation<'readRoomOperation'>;
+  /**
+   * Read the media servers of a room.
+   *
+   * `GET /v1/rooms/{roomId}/media`, scope `rooms:read`.
+   */
+  readRoomMedia: Operation<'readRoomMedia'>;
   /**
    * Send a message to participants.
    *

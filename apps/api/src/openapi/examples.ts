@@ -49,6 +49,7 @@ const VALUES: Json = {
   participantName: 'Ada',
   permissions: ['room:join', 'video:publish'],
   Prefer: 'wait=5',
+  region: 'eu-west',
   responseBody: 'maintenance',
   since: TIME,
   statusCode: 503,
@@ -62,6 +63,9 @@ const VALUES: Json = {
   // Not with `participantId`, which the complete example has.
   'IssueToken.waiting': undefined,
   'MutedTrack.muted': true,
+  'RoomMediaNode.id': 'm1',
+  'RoomMediaForward.fromNodeId': 'm1',
+  'RoomMediaForward.toNodeId': 'm2',
   'Participant.name': 'Ada',
   'AskParticipant.method': 'board.clear',
   'AskParticipant.payload': { layer: 'ink' },

@@ -52,6 +52,7 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
       ttlSeconds: 60,
       externalId: 'user-17',
       role: ' host ',
+      region: 'eu-west',
     });
     expect(response.status).toBe(201);
     expect(Object.keys(response.body).sort()).toEqual(['expiresAt', 'participantId', 'token', 'tokenId']);
@@ -69,6 +70,7 @@ describe('POST /v1/rooms/{roomId}/tokens', () => {
       roomId: room,
       name: 'Ada',
       permissions: ['video:publish', 'room:join'],
+      region: 'eu-west',
     });
     expect(claims.iat! - before).toBeLessThanOrEqual(2);
     expect(response.body.expiresAt).toBe(new Date(claims.exp! * 1000).toISOString());

@@ -6,6 +6,7 @@ import {
   PARTICIPANT_NAME_LENGTH_MAX,
   PARTICIPANT_ROLE,
   PublicError,
+  REGION_PATTERN,
   ROLE_LENGTH_MAX,
   TOKEN_TTL_SECONDS,
   type Tenant,
@@ -68,6 +69,14 @@ const IssueTokenBody = namedObject('IssueToken', {
     ...trimmedText(ROLE_LENGTH_MAX, 'Name of the role for your application. It grants nothing: `permissions` do.'),
     default: PARTICIPANT_ROLE,
   }),
+  region: Type.Optional(
+    Type.String({
+      pattern: REGION_PATTERN,
+      description:
+        'Region of the client, such as `eu-west`: its session goes to a media server of the nearest region first. ' +
+        'Default: the region of its gateway. 1-32 lower-case letters, digits and inner hyphens.',
+    }),
+  ),
   waiting: Type.Optional(
     Type.Boolean({
       description:
@@ -191,6 +200,7 @@ async function draftOf(deps: Issuing, tenant: Tenant, roomId: string, input: Inp
         roomId,
         name: input.participantName,
         permissions,
+        region: input.region,
       },
       signer.privateKey,
       { algorithm: 'ES256', keyid: signer.kid },

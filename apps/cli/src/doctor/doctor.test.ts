@@ -97,6 +97,7 @@ const NODE: MediaNodeRow = {
   sessions: 2,
   checkedAt: new Date(),
   capacity: null,
+  region: null,
   url: null,
   agent: null,
   heartbeatAt: null,

@@ -75,13 +75,14 @@ async function moveRooms(database: Database, nodeId: string) {
   // Imported on demand: loading this package takes longer than most commands.
   const { chooseNode } = await import('@callplane/media');
   const nodes = await listMediaNodes(database.sql);
+  const region = nodes.find(({ id }) => id === nodeId)?.region ?? null;
   const healthy = nodes.filter(({ id, state }) => id !== nodeId && state === 'up').map(({ id }) => id);
   const loads = new Map(nodes.map((node) => [node.id, { ...node }]));
   // Sessions of rooms that use the server besides their own move within their rooms.
   const moved = await removeRoomNode(database.sql, nodeId, null);
   for (const room of await roomsOnNode(database.prisma, nodeId)) {
     if (room.status === 'ending') continue;
-    const target = chooseNode(healthy, loads);
+    const target = chooseNode(healthy, loads, region);
     if (target === null) {
       const state = `${nodeId} takes no new rooms, and keeps its own`;
       throw new CommandError(`No other media server is up and in service: ${state}.`);

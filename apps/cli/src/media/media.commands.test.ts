@@ -70,6 +70,7 @@ const CONFIGURED = {
   draining: false,
   checkedAt: expect.any(String),
   capacity: null,
+  region: null,
   url: null,
   agent: null,
   heartbeatAt: null,
@@ -159,9 +160,14 @@ test('drain --wait takes empty rooms off a media server, and fails if participan
 
 test('register and remove change the registry, and refuse surprising requests', async () => {
   const url = 'ws://10.0.0.7:8188/';
-  expect(await json('media register m4 ws://10.0.0.7:8188 --capacity 800')).toEqual({ id: 'm4', url, capacity: 800 });
+  expect(await json('media register m4 ws://10.0.0.7:8188 --capacity 800')).toEqual({
+    id: 'm4',
+    url,
+    capacity: 800,
+    region: null,
+  });
   expect((await json('media list')).data[3]).toMatchObject({ id: 'm4', state: null, url, capacity: 800, agent: null });
-  await registerMediaNode(database.sql, { id: 'm4', url, capacity: null, hasAgent: true });
+  await registerMediaNode(database.sql, { id: 'm4', url, capacity: null, region: null, hasAgent: true });
   for (const [command, code, reason] of [
     ['media register m4 ws://10.0.0.8:8188', 1, /An agent runs for m4/],
     ['media register M4 ws://10.0.0.8:8188', 2, /name of a media server/],
@@ -196,18 +202,24 @@ test('an agent with its own database role registers the Janus beside it, notifie
   Object.assign(mediaUrl, { username: `agent_${randomBytes(4).toString('hex')}`, password: 'agent' });
   const role = await grantMediaAgentRights({ databaseUrl: url }, mediaUrl.href);
   stopAtEnd(() => dropRole(role));
-  await registerMediaNode(database.sql, { id: 'm4', url: 'ws://10.0.0.7/', capacity: null, hasAgent: false });
+  await registerMediaNode(database.sql, {
+    id: 'm4',
+    url: 'ws://10.0.0.7/',
+    capacity: null,
+    region: null,
+    hasAgent: false,
+  });
   await setNodeDraining(database.prisma, 'm4', true);
   const environment = { DATABASE_URL: mediaUrl.href, REDIS_URL: redis.url, MEDIA_API_SECRET: janus.apiSecret };
   const runningFile = join(mkdtempSync(join(tmpdir(), 'callplane-agent-')), 'running');
   const running = rtc(
-    `media agent m4 ${janus.url} --capacity 50 --drain-on-stop 1m --running-file ${runningFile}`,
+    `media agent m4 ${janus.url} --capacity 50 --region eu-west --drain-on-stop 1m --running-file ${runningFile}`,
     environment,
   );
   const row = async () => (await json('media list')).data.find(({ id }: { id: string }) => id === 'm4');
   await eventually(async () => (await row()).agent === 'running');
   await eventually(() => notices > 0);
-  expect(await row()).toMatchObject({ url: `${janus.url}/`, capacity: 50, draining: false });
+  expect(await row()).toMatchObject({ url: `${janus.url}/`, capacity: 50, region: 'eu-west', draining: false });
   expect(existsSync(runningFile)).toBe(true);
   const roomId = await roomOn('m4');
   await database.prisma.participantSession.updateMany({

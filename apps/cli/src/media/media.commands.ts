@@ -2,7 +2,7 @@ import { listMediaNodes, NODE_CAPACITY_MAX, registerMediaNode, removeMediaNode, 
 import { Command } from 'commander';
 import { notifyApps, withDatabase, type Cli } from '../cli.js';
 import { CommandError, UsageError } from '../failure.js';
-import { parseCount, parseDuration } from '../options.js';
+import { parseCount, parseDuration, parseRegion } from '../options.js';
 import { addCommand, addList, print, type OutputOptions } from '../output.js';
 import { runAgent } from './agent.js';
 import { drainServer, serverOf } from './drain.js';
@@ -13,6 +13,7 @@ const parseCapacity = parseCount('a number of participants', 1, NODE_CAPACITY_MA
 
 interface RegisterOptions extends OutputOptions {
   capacity?: number;
+  region?: string;
 }
 
 interface AgentOptions extends RegisterOptions {
@@ -42,6 +43,7 @@ export function mediaCommands(cli: Cli): Command {
       SESSIONS: (row) => row.sessions,
       SEEN: (row) => row.checkedAt,
       CAPACITY: (row) => row.capacity,
+      REGION: (row) => row.region,
       AGENT: (row) => row.agent,
       ADDRESS: (row) => row.url,
     },
@@ -72,9 +74,15 @@ export function mediaCommands(cli: Cli): Command {
 
 function addRegistration(media: Command, cli: Cli): void {
   const capacity = ['--capacity <participants>', 'number of participants that it is meant for', parseCapacity] as const;
+  const region = [
+    '--region <region>',
+    'sessions of this region come here first, for example eu-west',
+    parseRegion,
+  ] as const;
   const agentExample = 'rtc media agent m3 ws://10.0.0.7:8188 --capacity 800';
   addCommand(media, 'agent <node> <url>', 'Run beside a media server, and keep it registered', agentExample)
     .option(...capacity)
+    .option(...region)
     .option(
       '--drain-on-stop <duration>',
       'drain it when the agent stops; its rooms move after this time',
@@ -85,6 +93,7 @@ function addRegistration(media: Command, cli: Cli): void {
   const registerExample = 'rtc media register m3 ws://10.0.0.7:8188';
   addCommand(media, 'register <node> <url>', 'Register a media server that has no agent', registerExample)
     .option(...capacity)
+    .option(...region)
     .action((nodeId: string, url: string, options: RegisterOptions) => register(cli, nodeId, url, options));
   addCommand(media, 'remove <node>', 'Remove a media server that has stopped', 'rtc media remove m3')
     .option('--force', 'also if it carries rooms; they move to other media servers')
@@ -110,7 +119,7 @@ function drain(cli: Cli, nodeId: string, options: DrainOptions): Promise<void> {
 }
 
 async function register(cli: Cli, nodeId: string, url: string, options: RegisterOptions): Promise<void> {
-  const node = { ...(await addressOf(nodeId, url)), capacity: options.capacity ?? null };
+  const node = await nodeOf(nodeId, url, options);
   await withDatabase(cli, async ({ sql }, config) => {
     const outcome = await registerMediaNode(sql, { ...node, hasAgent: false });
     if (outcome === 'taken') {
@@ -127,7 +136,7 @@ async function register(cli: Cli, nodeId: string, url: string, options: Register
 }
 
 async function agent(cli: Cli, nodeId: string, url: string, options: AgentOptions): Promise<void> {
-  const node = { ...(await addressOf(nodeId, url)), capacity: options.capacity ?? null };
+  const node = await nodeOf(nodeId, url, options);
   const abort = new AbortController();
   const stop = (): void => abort.abort();
   process.once('SIGINT', stop);
@@ -162,13 +171,13 @@ function remove(cli: Cli, nodeId: string, options: OutputOptions & { force?: tru
 }
 
 /** @throws UsageError */
-async function addressOf(nodeId: string, address: string): Promise<{ id: string; url: string }> {
+async function nodeOf(nodeId: string, address: string, { capacity, region }: RegisterOptions) {
   const { isNodeName, parseNodeUrl } = await import('@callplane/media');
   if (!isNodeName(nodeId)) {
     throw new UsageError('The name of a media server has 1 to 32 letters a to z, digits and hyphens inside.');
   }
   try {
-    return { id: nodeId, url: parseNodeUrl(nodeId, address) };
+    return { id: nodeId, url: parseNodeUrl(nodeId, address), capacity: capacity ?? null, region: region ?? null };
   } catch (error) {
     throw new UsageError(`${(error as Error).message}.`);
   }

@@ -51,7 +51,7 @@ export async function join(deps: ArrivalDeps, client: Client, request: ClientMes
     });
     const own = joined.state;
     await deps.rooms.loadForWelcome(roomId, joined);
-    session.media.placeOn(await placeSession(deps, room));
+    session.media.placeOn(await placeSession(deps, room, claims.region), claims.region);
     if (!arrival.holds(session, own.connection)) return;
     arrival.welcome(session, { replyTo: request.id, resumed: false, resumeSecret, continueMedia: () => false, own });
   } finally {
@@ -98,7 +98,7 @@ async function write(
       tenant: arrival.traced(claims.tenant),
       resumeSecretHash: hashOf(resumeSecret),
       instanceId,
-      mediaNodeId: room.state?.mediaNodeId ?? places.pick(),
+      mediaNodeId: room.state?.mediaNodeId ?? places.pick(claims.region),
     },
     // A client that asks to leave before its join is written gets no session.
     () => (arrival.client.isLeaving ? 'disconnected' : arrival.clientState()),

@@ -36,8 +36,8 @@ const verify = (token: string) => verifyToken(keys, EXPECTED, token, NOW);
 const base64url = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 describe('a token', () => {
-  test('that is valid yields the tenant, room, participant and permissions', async () => {
-    expect(await verify(sign())).toEqual({
+  test('that is valid yields the tenant, room, participant, permissions and region', async () => {
+    expect(await verify(sign({ region: 'eu-west' }))).toEqual({
       ok: true,
       claims: {
         tenant: { projectId: 'proj_1', environmentId: 'env_1' },
@@ -45,6 +45,7 @@ describe('a token', () => {
         participantId: 'part_1',
         tokenId: 'tok_1',
         permissions: ['room:join', 'messages:send'],
+        region: 'eu-west',
       },
     });
   });
@@ -52,6 +53,12 @@ describe('a token', () => {
   test('that has expired is refused as expired, with a tolerance for clock differences', async () => {
     expect(await verify(sign({ exp: SECONDS - 30 }))).toMatchObject({ ok: false, reason: 'token_expired' });
     expect(await verify(sign({ exp: SECONDS - 3, nbf: SECONDS + 3 }))).toMatchObject({ ok: true });
+  });
+
+  test('without a region, or with one that is not well-formed, has none', async () => {
+    for (const region of [undefined, null, 7, '', 'EU', 'x'.repeat(33)]) {
+      expect(await verify(sign({ region }))).toMatchObject({ ok: true, claims: { region: null } });
+    }
   });
 
   test('loses permissions that the gateway does not know', async () => {

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { PATH_ID_PATTERN, PERMISSIONS, type Permission, type Tenant } from '@callplane/core';
+import { PATH_ID_PATTERN, PERMISSIONS, REGION_PATTERN, type Permission, type Tenant } from '@callplane/core';
 import jwt from 'jsonwebtoken';
 
 export interface TokenClaims {
@@ -8,6 +8,8 @@ export interface TokenClaims {
   participantId: string;
   tokenId: string;
   permissions: Permission[];
+  /** Null: the region of the gateway. */
+  region: string | null;
 }
 
 export type VerifiedToken =
@@ -17,6 +19,7 @@ export type VerifiedToken =
 /** Tolerated difference between the clocks of the token's issuer and this process, in seconds. */
 const CLOCK_TOLERANCE_SECONDS = 5;
 const ID = new RegExp(PATH_ID_PATTERN);
+const REGION = new RegExp(REGION_PATTERN);
 
 /** The algorithm is pinned to ES256, whatever the token's header says. @throws if the keys cannot be loaded. */
 export async function verifyToken(
@@ -60,7 +63,7 @@ function keyIdOf(token: string): string | null {
 
 function readClaims(payload: unknown): TokenClaims | null {
   if (typeof payload !== 'object' || payload === null) return null;
-  const { sub, jti, exp, projectId, environmentId, roomId, permissions } = payload as Record<string, unknown>;
+  const { sub, jti, exp, projectId, environmentId, roomId, permissions, region } = payload as Record<string, unknown>;
   const ids = [sub, jti, projectId, environmentId, roomId];
   if (!ids.every((id) => typeof id === 'string' && ID.test(id))) return null;
   if (typeof exp !== 'number' || !Array.isArray(permissions)) return null;
@@ -72,6 +75,7 @@ function readClaims(payload: unknown): TokenClaims | null {
     participantId: sub as string,
     tokenId: jti as string,
     permissions: known,
+    region: typeof region === 'string' && REGION.test(region) ? region : null,
   };
 }
 

@@ -36,6 +36,8 @@ export interface MediaRecord {
   subscriber: SubscriberRecord | null;
   /** The client's choices, by track key. They hold even if the subscriber starts anew. */
   choices: readonly (readonly [string, Choice])[];
+  /** Absent if the client's token names none. */
+  region?: string;
   /** Only of clients that keep no connection. Null before the answer to the first offer. */
   whip?: WhipRecord | null;
 }
@@ -46,6 +48,8 @@ export interface WhipRecord {
   /** The last offer, as the gate has written it: the client restarts ICE with new credentials alone. */
   offer: string;
   tracks: readonly DeclaredTrack[];
+  /** Whether no packet arrived when this was written. The media server reports that once, to one gateway. */
+  isSilent?: boolean;
 }
 
 export interface PublisherRecord {

@@ -50,6 +50,8 @@ export class MediaPlaces {
     private readonly readLoads: () => Promise<ReadonlyMap<string, NodeLoad>>,
     /** Media servers that a room may use. */
     readonly nodesPerRoomMax = 1,
+    /** Assumed for clients whose token names no region. */
+    private readonly region: string | null = null,
   ) {}
 
   onChange(listener: (nodeId: string) => void): void {
@@ -78,31 +80,41 @@ export class MediaPlaces {
     return node === undefined || node.downForMs > deadMs;
   }
 
-  /** The least loaded node that is up and takes rooms, or null. Never rejects: a failed read leaves the old loads. */
-  async pick(): Promise<string | null> {
+  /**
+   * The node for a room: near the region, up, and not draining; null if there is none. Never rejects: a failed read
+   * leaves the old loads.
+   */
+  async pick(region: string | null): Promise<string | null> {
     if (!this.anyUp) return null;
     await this.#freshen();
-    const best = chooseNode(this.#healthy(), this.#loads);
+    const best = chooseNode(this.#healthy(), this.#loads, region ?? this.region);
     if (best !== null) this.#count(best, 'rooms');
     return best;
+  }
+
+  /** The node for a room that leaves this node. */
+  async pickNear(nodeId: string | null): Promise<string | null> {
+    await this.#freshen();
+    return this.pick(this.#loads.get(nodeId ?? '')?.region ?? null);
   }
 
   /**
    * Chooses the node for a new session, perhaps one that the room does not use yet.
    * @param nodeIds of the room, its own first
    */
-  async pickFor(nodeIds: readonly string[]): Promise<string | null> {
+  async pickFor(nodeIds: readonly string[], region: string | null): Promise<string | null> {
     await this.#freshen();
-    return this.#choose(nodeIds, this.nodesPerRoomMax);
+    return this.#choose(nodeIds, this.nodesPerRoomMax, region);
   }
 
   /** The node for a session that has to move: one that the room uses. */
-  moveTo(nodeIds: readonly string[]): string | null {
-    return this.#choose(nodeIds, nodeIds.length);
+  moveTo(nodeIds: readonly string[], region: string | null): string | null {
+    return this.#choose(nodeIds, nodeIds.length, region);
   }
 
-  #choose(nodeIds: readonly string[], nodesMax: number): string | null {
-    const chosen = chooseForSession(this.#healthy(), this.#loads, { nodeIds, nodesMax });
+  #choose(nodeIds: readonly string[], nodesMax: number, region: string | null): string | null {
+    const room = { nodeIds, nodesMax };
+    const chosen = chooseForSession(this.#healthy(), this.#loads, room, region ?? this.region);
     if (chosen !== null) this.#count(chosen, 'sessions');
     return chosen;
   }
@@ -112,7 +124,7 @@ export class MediaPlaces {
   }
 
   #count(id: string, what: 'rooms' | 'sessions'): void {
-    const load = this.#loads.get(id) ?? { rooms: 0, sessions: 0, draining: false, capacity: null };
+    const load = this.#loads.get(id) ?? { rooms: 0, sessions: 0, draining: false, capacity: null, region: null };
     this.#loads.set(id, { ...load, [what]: load[what] + 1 });
   }
 
@@ -136,18 +148,20 @@ interface SpreadDeps {
 }
 
 /**
- * Chooses the media server for a new session of a room. If all servers of the room are full, it adds one to the room.
- * Never rejects: the room's own server does.
+ * Chooses the media server for a new session of a room. If all servers of the room are full, or another one is nearer, it
+ * adds one to the room. Never rejects: the room's own server does.
+ * @param region of the client, if its token names one
  * @returns a further media server of the room; null for its own
  */
 export async function placeSession(
   { database, logger, places, rooms }: SpreadDeps,
   room: Room,
+  region: string | null,
 ): Promise<string | null> {
   const own = room.state?.mediaNodeId ?? null;
   if (own === null || places.nodesPerRoomMax === 1) return null;
   const further = () => room.state?.furtherNodeIds ?? [];
-  const chosen = await places.pickFor([own, ...further()]);
+  const chosen = await places.pickFor([own, ...further()], region);
   if (chosen === null || chosen === own) return null;
   if (!further().includes(chosen)) {
     try {
@@ -217,7 +231,7 @@ async function needsPlace(places: MediaPlaces, room: Room, deadMs: number): Prom
 
 async function move({ database, logger, places }: MoveRoomsDeps, rooms: Rooms, room: Room): Promise<void> {
   const { roomId, state } = room;
-  const to = await places.pick();
+  const to = await places.pickNear(state?.mediaNodeId ?? null);
   if (state === null || to === null || to === state.mediaNodeId) return;
   const { mediaNodeId, mediaGeneration } = state;
   const placement = await placeRoom(database.sql, roomId, { mediaNodeId, mediaGeneration }, to);

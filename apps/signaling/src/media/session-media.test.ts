@@ -209,7 +209,7 @@ describe('the media of a session of another gateway', () => {
     session.isConnected = true;
     media.onWelcomed();
     const resets = session.of('mediaReset').flatMap(({ targets }) => targets);
-    return { continued, resets, choices: media.record?.choices, node };
+    return { continued, resets, choices: media.record?.choices, node, media, session };
   }
   type Peers = ('publisher' | 'subscriber')[] | undefined;
   const publisher = { handle: 1, feedId: 'feed', peerConnection: '- 1' };
@@ -221,6 +221,29 @@ describe('the media of a session of another gateway', () => {
       resets: ['subscriber'],
       choices: STATE.choices,
     });
+  });
+
+  test('keeps the region of its client', async () => {
+    const { media } = await resume({ record: { ...STATE, publisher, region: 'eu-west' }, tracks: [MIC] });
+    expect(media.record).toMatchObject({ region: 'eu-west', nodeId: 'm1' });
+  });
+
+  test('of an encoder whose packets had stopped before is silent from now on, unless they arrive again', async () => {
+    const whip = { handle: 1, offer: 'v=0', tracks: [], isSilent: true };
+    const silent = await resume({ record: { ...STATE, publisher, whip }, tracks: [MIC] });
+    const flowing = await resume({
+      record: { ...STATE, publisher, whip: { ...whip, isSilent: false } },
+      tracks: [MIC],
+    });
+    const silentMs = ({ media }: typeof silent) => media.publisher.silentMs(performance.now() + 15_000);
+    expect([silentMs(silent) >= 15_000, silentMs(flowing)]).toEqual([true, 0]);
+    expect([silent, flowing].map(({ media }) => media.publisher.whipRecord?.isSilent)).toEqual([true, undefined]);
+    const { changes } = silent.session;
+    silent.node.live[0]!.emit('receiving', '0', 0, true);
+    expect([silentMs(silent), silent.media.publisher.whipRecord?.isSilent]).toEqual([0, undefined]);
+    expect(silent.session.changes).toBe(changes + 1);
+    flowing.node.live[0]!.emit('receiving', '0', 0, false);
+    expect(flowing.media.publisher.whipRecord?.isSilent).toBe(true);
   });
 
   test.each<[string, Parameters<typeof resume>[0], object]>([

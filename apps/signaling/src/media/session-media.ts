@@ -27,6 +27,8 @@ export class SessionMedia {
   #placedOn: Where | null = null;
   /** One of the room's further media servers; null: its own. */
   #furtherNodeId: string | null = null;
+  /** The region that the client's token names. */
+  #region: string | null = null;
   #closed = false;
   /** Whether the session came from another gateway, and its client has not been welcomed yet. */
   #isHandedOver = false;
@@ -45,7 +47,8 @@ export class SessionMedia {
 
   /** Where the session's media is, for a gateway that takes it over; null without media. */
   get record(): MediaRecord | null {
-    return this.#closed ? null : recordOf(this.#parts);
+    const record = this.#closed ? null : recordOf(this.#parts);
+    return record === null || this.#region === null ? record : { ...record, region: this.#region };
   }
 
   /** Whether a change of the room's tracks can matter to the client. */
@@ -54,8 +57,9 @@ export class SessionMedia {
   }
 
   /** @param nodeId one of the room's media servers, before the session has any media; null: the room's own */
-  placeOn(nodeId: string | null): void {
+  placeOn(nodeId: string | null, region: string | null): void {
     this.#furtherNodeId = nodeId;
+    this.#region = region;
   }
 
   /** Call this before the welcome, which carries the room's media state. */
@@ -114,7 +118,8 @@ export class SessionMedia {
 
   /** Continues the media that another gateway has handed over. Call it when the room is known. Never rejects. */
   takeOver(resumed: ResumedMedia): Promise<void> {
-    this.placeOn((resumed.media as MediaRecord | null)?.nodeId ?? null);
+    const record = resumed.media as MediaRecord | null;
+    this.placeOn(record?.nodeId ?? null, record?.region ?? null);
     this.readPlacement();
     this.#takenOver = takeOver(this.#parts, this.#place(), resumed, () => this.#isHandedOver).then(
       (outcome) => {
@@ -243,7 +248,9 @@ export class SessionMedia {
     const { state } = this.session.room;
     if (this.#furtherNodeId === null || state === null || state.furtherNodeIds.includes(this.#furtherNodeId)) return;
     const isOwn = state.mediaNodeId === null || state.mediaNodeId === this.#furtherNodeId;
-    const nodeId = isOwn ? null : this.deps.places.moveTo([state.mediaNodeId ?? '', ...state.furtherNodeIds]);
+    const nodeId = isOwn
+      ? null
+      : this.deps.places.moveTo([state.mediaNodeId ?? '', ...state.furtherNodeIds], this.#region);
     this.#furtherNodeId = nodeId === state.mediaNodeId ? null : nodeId;
   }
 

@@ -11,6 +11,8 @@ interface MediaNodeLoad {
   draining: boolean;
   /** Number of participants that the server is meant for; null: unknown. */
   capacity: number | null;
+  /** Of a registered server, if it names one. */
+  region: string | null;
 }
 
 export interface MediaNodeRow extends MediaNodeLoad {
@@ -43,7 +45,7 @@ export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
       ) counts GROUP BY id
     )
     SELECT coalesce(n.id, placed.id) AS id, coalesce(rooms, 0) AS rooms, coalesce(sessions, 0) AS sessions,
-      coalesce(draining, false) AS draining, capacity,
+      coalesce(draining, false) AS draining, capacity, region,
       CASE WHEN ${isObservationValid} THEN state END AS state, version,
       checked_at AS "checkedAt", url, heartbeat_at AS "heartbeatAt",
       CASE WHEN heartbeat_at > now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond' THEN 'running'

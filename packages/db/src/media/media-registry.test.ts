@@ -17,8 +17,13 @@ beforeEach(async () => {
   await rooms.database.sql.$executeRaw`UPDATE rooms SET media_node_id = NULL`;
   await rooms.database.sql.$executeRaw`DELETE FROM media_nodes`;
 });
-const register = (id: string, url: string, hasAgent = true, capacity: number | null = null) =>
-  registerMediaNode(rooms.database.sql, { id, url, hasAgent, capacity });
+const register = (
+  id: string,
+  url: string,
+  hasAgent = true,
+  capacity: number | null = null,
+  region: string | null = null,
+) => registerMediaNode(rooms.database.sql, { id, url, hasAgent, capacity, region });
 const nodeOf = async (id: string) => (await listMediaNodes(rooms.database.sql)).find((node) => node.id === id);
 /** Moves the last heartbeat into the past. */
 const silence = (id: string, seconds: number) =>
@@ -27,11 +32,13 @@ const silence = (id: string, seconds: number) =>
 
 test('registers a media server once, and tells heartbeats from changes of its address', async () => {
   await setNodeDraining(rooms.database.prisma, 'm1', true);
-  expect(await register('m1', 'ws://a/', true, 200)).toBe('registered');
+  expect(await register('m1', 'ws://a/', true, 200, 'eu-west')).toBe('registered');
+  expect(await nodeOf('m1')).toMatchObject({ capacity: 200, region: 'eu-west' });
   expect(await register('m1', 'ws://a/')).toBe('known');
   expect(await nodeOf('m1')).toMatchObject({
     url: 'ws://a/',
     capacity: null,
+    region: null,
     draining: true,
     agent: 'running',
     heartbeatAt: expect.any(Date),

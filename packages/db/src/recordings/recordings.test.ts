@@ -268,7 +268,7 @@ describe('what a media server records', () => {
     // Not while its agent lives: the store may be away, and has an hour to come back.
     const beats = (heartbeatAt: Date) =>
       rooms.database.prisma.mediaNode.update({ where: { id: 'm9' }, data: { heartbeatAt } });
-    const agent = { id: 'm9', url: 'ws://127.0.0.1:1', capacity: 9, hasAgent: true };
+    const agent = { id: 'm9', url: 'ws://127.0.0.1:1', capacity: 9, region: null, hasAgent: true };
     expect(await registerMediaNode(rooms.database.sql, agent)).toBe('registered');
     expect((await open(long)).get('m9')).toBe(false);
     await beats(long);

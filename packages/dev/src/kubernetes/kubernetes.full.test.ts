@@ -186,6 +186,7 @@ describe('the Helm chart', () => {
       'coturn.replicas=2',
       'janus.others[0]=m9=ws://10.0.0.9:8188',
       'janus.capacity=800',
+      'janus.region=eu-west',
     );
     expect(problemsOf(manifests)).toEqual([]);
     const { env } = named(manifests, 'Deployment', 'callplane-cleanup-worker').spec.template.spec.containers[0];
@@ -193,7 +194,8 @@ describe('the Helm chart', () => {
     expect(valueOf('MEDIA_NODES')).toBe('m9=ws://10.0.0.9:8188');
     const janus = named(manifests, 'StatefulSet', 'callplane-janus').spec.template.spec.containers;
     const agent = janus.find((container: { name: string }) => container.name === 'agent');
-    expect(agent.args.slice(2)).toEqual(['$(POD_NAME)', 'ws://$(POD_NAME).callplane-janus:8188', '--capacity=800']);
+    const address = ['$(POD_NAME)', 'ws://$(POD_NAME).callplane-janus:8188'];
+    expect(agent.args.slice(2)).toEqual([...address, '--capacity=800', '--region=eu-west']);
     expect(valueOf('TURN_ADMIN_URLS').split(',')).toHaveLength(2);
   });
 });
