@@ -210,6 +210,11 @@ describe('a call', () => {
     await row.getByRole('button', { name: 'Mute Ada' }).click();
     await confirm(page, 'Mute');
     await caller.getByRole('button', { name: 'Unmute' }).waitFor();
+    await page.getByRole('tab', { name: 'Media' }).click();
+    const servers = page.getByRole('region', { name: 'Media servers of the room' });
+    await servers.getByRole('cell', { name: '1', exact: true }).waitFor();
+    await inspect(page, 'room-media');
+    await page.getByRole('tab', { name: 'Participants' }).click();
     await row.getByRole('button', { name: 'Remove Ada' }).click();
     await page.getByText('The identity is blocked').waitFor();
     await confirm(page, 'Remove the participant');
@@ -227,6 +232,8 @@ describe('a call', () => {
     await confirm(page, 'End the room');
     await page.locator('.page-heading .badge', { hasText: 'ended' }).waitFor();
     await page.getByRole('button', { name: 'The room ended' }).waitFor();
+    await page.getByRole('tab', { name: 'Media' }).click();
+    await page.getByText('This room is on no media server.').waitFor();
     await page.getByRole('tab', { name: 'Operation' }).click();
     await page.getByText('completed').first().waitFor();
     await inspect(page, 'room-operation');

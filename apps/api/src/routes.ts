@@ -11,6 +11,7 @@ import { requestRoutes } from './participants/requests.routes.js';
 import { tokenRoutes } from './participants/tokens.routes.js';
 import { recordingRoutes } from './recordings/recordings.routes.js';
 import { messageRoutes } from './rooms/messages.routes.js';
+import { roomMediaRoutes } from './rooms/room-media.routes.js';
 import { roomRoutes } from './rooms/rooms.routes.js';
 import { sessionRoutes } from './sessions/sessions.routes.js';
 import { streamRoutes } from './stream/stream.routes.js';
@@ -26,6 +27,7 @@ export function apiRoutes(deps: Deps): Route[] {
   return [
     ...consoleRoutes(deps),
     ...roomRoutes(deps),
+    ...roomMediaRoutes(deps),
     ...messageRoutes(deps),
     ...tokenRoutes(deps),
     ...participantRoutes(deps),

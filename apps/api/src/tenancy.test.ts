@@ -31,7 +31,9 @@ beforeAll(async () => {
 function state(): Promise<string[]> {
   const { roomId, endpointId, recoveryId } = owned;
   const paths = [
-    ...['', '/participants', '/tokens', '/sessions', '/runtime-operation'].map((list) => `/v1/rooms/${roomId}${list}`),
+    ...['', '/participants', '/tokens', '/sessions', '/media', '/runtime-operation'].map(
+      (list) => `/v1/rooms/${roomId}${list}`,
+    ),
     ...['', '/deliveries', `/recoveries/${recoveryId}`].map((list) => `/v1/webhooks/${endpointId}${list}`),
   ];
   const headers = { 'x-request-id': 'same' };

@@ -121,6 +121,7 @@ describe('rtc rooms show, participants and events', () => {
       id: roomId,
       participants: 1,
       mediaNodeId: null,
+      media: { nodes: [], forwards: [], forwardCount: 0 },
       inCall: [{ id: ada, externalId: 'user-1', sessionId }],
     });
     const { stdout } = await rtc('rooms', 'show', roomId);

@@ -13,6 +13,7 @@ import {
   countExpiredRooms,
   eraseEvents,
   findRoomById,
+  findRoomMedia,
   listAllParticipants,
   listAllRooms,
   PURGED_AFTER_SECONDS_MIN,
@@ -20,6 +21,7 @@ import {
   requestErasure,
   tenantOfRoom,
   type ParticipantListing,
+  type RoomMedia,
   type PurgeStep,
 } from '@callplane/db';
 import { Command } from 'commander';
@@ -90,9 +92,10 @@ export function roomsCommands(cli: Cli): Command {
 const IN_CALL_SHOWN = 20;
 
 function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
-  return withDatabase(cli, async ({ prisma }) => {
-    const room = await findRoomById(prisma, roomId);
-    if (room === null) throw notFound('Room', roomId, 'rooms list');
+  return withDatabase(cli, async ({ prisma, sql }) => {
+    const [room, tenant] = await Promise.all([findRoomById(prisma, roomId), tenantOfRoom(prisma, roomId)]);
+    const media = tenant && (await findRoomMedia(sql, tenant, roomId));
+    if (room === null || media === null) throw notFound('Room', roomId, 'rooms list');
     const filter = { environmentId: null, since: null, roomId, status: 'active' as const, limit: IN_CALL_SHOWN };
     const inCall = await listAllParticipants(prisma, filter);
     const times = [
@@ -110,14 +113,32 @@ function show(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
         optionText(option, value),
       ]),
       ...times.flatMap(([name, time]) => (time === null ? [] : [[name, time.toISOString()]])),
-      ['media server', [room.mediaNodeId ?? 'none yet', ...room.furtherNodeIds].join(', ')],
+      ['media server', media.nodes.map(nodeText).join('; ') || 'none'],
+      ...(media.forwardCount === 0 ? [] : [['forwards', String(media.forwardCount)]]),
       ['events', String(room.lastSequence)],
       ...(room.operationId === null ? [] : [['clean-up', `${room.operationId} ${room.operationStatus ?? ''}`]]),
     ];
-    const text = [align(facts), ...(inCall.length === 0 ? [] : ['', tableOf(inCall, IN_CALL_COLUMNS)])].join('\n');
-    print(cli, options, { ...room, inCall }, text);
+    const tables = [
+      ...(inCall.length === 0 ? [] : [tableOf(inCall, IN_CALL_COLUMNS)]),
+      ...(media.forwards.length === 0 ? [] : [tableOf(media.forwards, FORWARD_COLUMNS)]),
+    ];
+    print(cli, options, { ...room, media, inCall }, [align(facts), ...tables].join('\n\n'));
   });
 }
+
+function nodeText({ id, region, state, sessions }: RoomMedia['nodes'][number]): string {
+  const about = [...(region === null ? [] : [region]), ...(state === 'down' ? ['down'] : []), `${sessions} sessions`];
+  return `${id} (${about.join(', ')})`;
+}
+
+const FORWARD_COLUMNS: Columns<RoomMedia['forwards'][number]> = {
+  FORWARDED: (row) => row.participantId,
+  FROM: (row) => row.fromNodeId,
+  TO: (row) => row.toNodeId,
+  STATE: (row) => row.state,
+  STREAMS: (row) => row.streams,
+  SINCE: (row) => row.createdAt,
+};
 
 function end(cli: Cli, options: OutputOptions, roomId: string): Promise<void> {
   return withDatabase(cli, async (database, config) => {

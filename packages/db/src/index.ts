@@ -51,6 +51,7 @@ export * from './operators/database-health.js';
 export * from './operators/operator-webhooks.js';
 export * from './media/media-forwards.js';
 export * from './media/media-nodes.js';
+export * from './media/media-of-room.js';
 export * from './media/media-registry.js';
 export * from './media/room-placement.js';
 export * from './relays/relays.js';

@@ -13,8 +13,9 @@ import { isShort, refreshQuery } from './refresh.js';
 const POLLED: ReadonlySet<string> = new Set<OperationId>([
   ...(['readOverview', 'listWebhooks', 'readWebhook', 'listAllDeliveries', 'readDelivery'] as const),
   ...(['listAttempts', 'listRecoveries', 'listRecordings'] as const),
-  // Mutes of the participants themselves have no event.
+  // Mutes of the participants themselves have no event, and forwards of media neither.
   'listParticipants',
+  'readRoomMedia',
 ]);
 const { rereadEveryMs } = CONSOLE_LIMITS;
 

@@ -13,6 +13,7 @@ import { useScope } from '../../session/session.js';
 import { useLive } from '../../stream/live.js';
 import { RoomForm, RoomStatus } from '../rooms/room-form.js';
 import { Participants } from './participants.js';
+import { RoomMediaPanel } from './room-media.js';
 import { SendMessage } from './send-message.js';
 import { Timeline } from './timeline.js';
 import { asApiError } from '../../api/api-error.js';
@@ -40,6 +41,7 @@ function RoomView({ room }: { room: Room }) {
       : []),
     ...(mayReadEvents ? [{ name: 'timeline', label: 'Timeline', content: () => <Timeline roomId={room.id} /> }] : []),
     ...(mayReadPeople ? [{ name: 'tokens', label: 'Tokens', content: () => <Tokens room={room} /> }] : []),
+    { name: 'media', label: 'Media', content: () => <RoomMediaPanel roomId={room.id} /> },
     { name: 'operation', label: 'Operation', content: () => <OperationPanel roomId={room.id} /> },
     { name: 'metadata', label: 'Metadata', content: () => <Json value={room.metadata} label="Metadata of the room" /> },
   ];
