@@ -8,6 +8,7 @@ import { addDoctorCommand } from './doctor/doctor.command.js';
 import { failureOf, UsageError, type Failure } from './failure.js';
 import { keysCommands } from './keys.commands.js';
 import { addListenCommand } from './listen.command.js';
+import { addLoadCommand } from './load/load.command.js';
 import { mediaCommands } from './media/media.commands.js';
 import { addQueuesCommand, operationsCommands } from './operations.commands.js';
 import { recoveriesCommands } from './recoveries.commands.js';
@@ -64,6 +65,7 @@ function program(cli: Cli): Command {
   addListenCommand(rtc, cli);
   addQueuesCommand(rtc, cli);
   addDoctorCommand(rtc, cli);
+  addLoadCommand(rtc, cli);
   throwInsteadOfExiting(rtc, cli, 'rtc');
   return rtc;
 }

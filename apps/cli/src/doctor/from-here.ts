@@ -5,6 +5,7 @@ import type { ConnectionTest, ConnectionTestStep, Platform } from '@callplane/cl
 import type { IceServer } from '@callplane/server';
 import type { Cli } from '../cli.js';
 import { CommandError } from '../failure.js';
+import { nodePlatform } from '../node-platform.js';
 import { print, tableOf, type OutputOptions } from '../output.js';
 import { serviceFailure, serviceOf } from '../service-access.js';
 
@@ -75,15 +76,13 @@ async function openBridge(url: string): Promise<Bridge> {
   return { from: url, to, close: () => void server.close() };
 }
 
-/** Imported on demand: WebRTC takes longer to load than most commands. */
 async function platformOver(bridges: readonly Bridge[]): Promise<Partial<Platform>> {
-  const [{ WebSocket }, { default: wrtc }] = await Promise.all([import('ws'), import('@roamhq/wrtc')]);
-  const Connection = wrtc.RTCPeerConnection as unknown as NonNullable<Platform['RTCPeerConnection']>;
+  const { RTCPeerConnection: Connection, WebSocket } = await nodePlatform();
   const bridged = (url: string): string => bridges.find(({ from }) => from === url)?.to ?? url;
   class BridgedConnection extends Connection {
     constructor({ iceServers = [], ...rest }: RTCConfiguration = {}) {
       super({ ...rest, iceServers: iceServers.map((one) => ({ ...one, urls: [one.urls].flat().map(bridged) })) });
     }
   }
-  return { RTCPeerConnection: BridgedConnection, WebSocket: WebSocket as unknown as Platform['WebSocket'] };
+  return { RTCPeerConnection: BridgedConnection, WebSocket };
 }
