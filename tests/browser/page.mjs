@@ -69,9 +69,16 @@ function pausedSeconds() {
 /** Every peer connection that the SDK has made. */
 const connections = [];
 class RecordedConnection extends RTCPeerConnection {
+  /** When it was connected first, with ICE alone and with DTLS as well. */
+  connectedMs = {};
   constructor(configuration) {
     super(relayed(configuration));
     connections.push(this);
+    for (const state of ['iceConnectionState', 'connectionState']) {
+      this.addEventListener(`${state.toLowerCase()}change`, () => {
+        if (this[state] === 'connected') this.connectedMs[state] ??= performance.now();
+      });
+    }
   }
   setConfiguration(configuration) {
     super.setConfiguration(relayed(configuration));
@@ -121,22 +128,35 @@ function play(track) {
 
 let shown;
 
-/** Milliseconds from the join to the first picture of each received video. */
+let joinedAt;
+
+/** When the first picture of each received video came. */
 const firstPictures = [];
-async function watchFirstPicture({ kind, mediaStreamTrack }, joinedAt) {
+async function watchFirstPicture({ kind, mediaStreamTrack }) {
   if (kind !== 'video') return;
   const reader = new MediaStreamTrackProcessor({ track: mediaStreamTrack }).readable.getReader();
   const { value } = await reader.read();
-  firstPictures.push(performance.now() - joinedAt);
+  firstPictures.push(performance.now());
   value?.close();
   await reader.cancel();
 }
 
+/** Shows a video in a tile that the layer of 320×180 is enough for, as a page with several people does. */
+function showInTile({ kind, attach }) {
+  const element = attach();
+  if (kind === 'video') Object.assign(element.style, { width: '320px', height: '180px' });
+  document.body.append(element);
+}
+
 globalThis.participant = {
-  async join({ publish, relayThrough, isSpied, firstPictures: isTimed, ...options }) {
+  /**
+   * @param isTimed `joinParts` is asked later
+   * @param isTiled all that others publish is shown in tiles
+   */
+  async join({ publish, relayThrough, isSpied, isTimed, isTiled, ...options }) {
     relayPort = relayThrough;
     if (isSpied) options.encryption.worker = openSpy;
-    const joinedAt = performance.now();
+    joinedAt = performance.now();
     call = await connect({
       ...options,
       platform: { WebSocket: RecordedSocket, RTCPeerConnection: RecordedConnection },
@@ -151,13 +171,17 @@ globalThis.participant = {
       });
     }
     const received = (track) => {
-      play(track);
-      if (isTimed) watchFirstPicture(track, joinedAt);
+      if (!isTiled) play(track);
+      if (isTimed) watchFirstPicture(track);
     };
     for (const { tracks } of call.participants.values()) {
-      for (const track of tracks.values()) if (track.mediaStreamTrack) received(track);
+      for (const track of tracks.values()) {
+        if (isTiled) showInTile(track);
+        if (track.mediaStreamTrack) received(track);
+      }
     }
     call.on('trackSubscribed', received);
+    if (isTiled) call.on('trackPublished', showInTile);
     if (publish === true) await this.publish({ audio: true, video: true });
     else if (publish) await this.publish(publish);
     const { sessionId } = call;
@@ -259,7 +283,23 @@ globalThis.participant = {
   ids: () => ({ sessionId: call.sessionId, participantId: call.participant.participantId }),
   events: () => events,
   frames: () => frames,
-  firstPictures: () => firstPictures,
+  /** Milliseconds from the call of `join` to the steps of receiving; `pictures` has the first one of each video. */
+  joinParts() {
+    const at = (type) => frames.find(({ message }) => message.type === type && message.target !== 'publisher')?.atMs;
+    const { connectedMs } =
+      connections.find((one) => one.getTransceivers().some(({ direction }) => direction === 'recvonly')) ?? {};
+    const parts = {
+      welcome: at('welcome'),
+      offer: at('offer'),
+      answer: at('answer'),
+      candidate: at('candidate'),
+      ice: connectedMs?.iceConnectionState,
+      dtls: connectedMs?.connectionState,
+      pictures: firstPictures,
+    };
+    const sinceJoin = (ms) => (Array.isArray(ms) ? ms.map(sinceJoin) : ms - joinedAt);
+    return Object.fromEntries(Object.entries(parts).map(([name, ms]) => [name, sinceJoin(ms)]));
+  },
   /** Events of the video, the oldest first: messages without their descriptions, and changes of the quality. */
   videoHistory() {
     const noted = frames

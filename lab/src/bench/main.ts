@@ -13,7 +13,11 @@ const BENCHMARKS: Record<string, Benchmark> = {
   events: { what: 'events from the API to a receiver, and a killed worker', load: () => import('./events.js') },
   isolation: { what: 'a tenant beside hostile ones', load: () => import('./isolation.js') },
   forwarding: { what: 'processor time of a forwarded packet', load: () => import('./forwarding.js') },
-  signaling: { what: 'first frames, in Node and Chromium, and ends of rooms', load: () => import('./signaling.js') },
+  'first-frames': {
+    what: 'the way to the first picture, in Node and Chromium',
+    load: () => import('./first-frames.js'),
+  },
+  signaling: { what: 'ends of rooms', load: () => import('./signaling.js') },
   rooms: { what: 'rooms of up to 10,000, without media', load: () => import('./rooms.js') },
   'media-quality': { what: 'picture and sound on bad lines, in Chromium', load: () => import('./media-quality.js') },
   encryption: { what: 'frames and processor time with end-to-end encryption', load: () => import('./encryption.js') },
@@ -48,7 +52,7 @@ export async function main(args: string[]): Promise<void> {
   exitOnSignals();
   const programs = [
     ...PROGRAMS,
-    ...(isChosen('media-quality') || isChosen('signaling') ? ['chromium'] : []),
+    ...(isChosen('media-quality') || isChosen('first-frames') ? ['chromium'] : []),
     ...(isChosen('encryption') ? ['chromium-headless-shell'] : []),
     ...(isChosen('recordings') ? ['ffmpeg'] : []),
   ];

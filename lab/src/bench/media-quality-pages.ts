@@ -30,14 +30,19 @@ interface SentStats {
   type: string;
   bytesSent: number;
   headerBytesSent?: number;
+  pliCount?: number;
+  keyFramesEncoded?: number;
+}
+
+/** The statistics of each layer and track that the page sends. */
+export async function sentOf(page: BenchPage): Promise<SentStats[]> {
+  return (await page.ask<SentStats[]>('statsOf', 'publisher')).filter(({ type }) => type === 'outbound-rtp');
 }
 
 /** Of all media that the page has sent so far. */
 export async function sentBytesOf(page: BenchPage): Promise<number> {
-  const sent = await page.ask<SentStats[]>('statsOf', 'publisher');
-  return sent
-    .filter(({ type }) => type === 'outbound-rtp')
-    .reduce((sum, { bytesSent, headerBytesSent = 0 }) => sum + bytesSent + headerBytesSent, 0);
+  const sent = await sentOf(page);
+  return sent.reduce((sum, { bytesSent, headerBytesSent = 0 }) => sum + bytesSent + headerBytesSent, 0);
 }
 
 /**

@@ -14,6 +14,7 @@ import { cpuMs, memoryKiB, onStage, type Stage } from '../fleet/stage.js';
 import { openCrowd, type Crowd, type Ticket } from './rooms-crowd.js';
 import { percentile, printHead, printRow, spread } from './figures.js';
 import { messagesPerSecond } from './messages.js';
+import { openClient } from './signaling-client.js';
 
 const SIZES = (process.env.BENCH_SIZES ?? '3000,10000').split(',').map(Number);
 const CROWD = Math.max(...SIZES);
@@ -151,16 +152,26 @@ async function fill(fleet: Fleet, crowd: Crowd, tickets: Token[], measure?: 'pac
 async function joinLatency(fleet: Fleet, crowd: Crowd) {
   const rooms = await pLimit(8).map(Array.from({ length: LATENCY.rooms }), () => fleet.newRoom(100));
   const present = LATENCY.rooms * LATENCY.participants;
-  const tickets = await ticketsOf(fleet, rooms, present + LATENCY.joins);
+  const tickets = await ticketsOf(fleet, rooms, present + 2 * LATENCY.joins);
   expectNone('joins', (await crowd.join(at(fleet, tickets.slice(0, present)), { atOnce: 10 })).failures);
   const tookMs = [];
-  for (const ticket of at(fleet, tickets.slice(present))) {
+  for (const ticket of at(fleet, tickets.slice(present, present + LATENCY.joins))) {
     const joined = await crowd.join([ticket], { atOnce: 1 });
     expectNone('joins', joined.failures);
     tookMs.push(...joined.tookMs);
     await crowd.leave([ticket.key]);
   }
   row(`token to welcome, rooms of ${LATENCY.participants}`, spread(tookMs));
+  const openMs = [];
+  for (const { url, token } of at(fleet, tickets.slice(present + LATENCY.joins))) {
+    const client = await openClient(url);
+    const began = performance.now();
+    await client.enter({ type: 'join', token, autoSubscribe: false });
+    openMs.push(performance.now() - began);
+    client.send({ type: 'leave' });
+    await client.closed;
+  }
+  row('the same, over an open connection', spread(openMs));
   await crowd.leaveAll();
 }
 
