@@ -41,9 +41,12 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
   readonly did: string[] = [];
   offers = 0;
   isDetached = false;
+  /** Whether the first answer is followed by a connection. */
+  connects = true;
   /** Set to let the next request fail. */
   failure: MediaError | null = null;
   #isOffered = false;
+  #isUp = false;
   readonly #published: ReadonlyMap<string, FakeStream>;
 
   constructor(published: ReadonlyMap<string, FakeStream>) {
@@ -140,6 +143,13 @@ export class FakeSubscriber extends EventEmitter<MediaPeerEvents> {
     if (sdp === 'invalid') throw new MediaError('invalid_sdp', 'invalid');
     this.#isOffered = false;
     for (const section of this.sections) section.isReady = true;
+    if (this.connects) this.connect();
+  }
+
+  /** ICE and DTLS are up. */
+  connect(): void {
+    if (!this.#isUp) this.emit('connected');
+    this.#isUp = true;
   }
 
   /** A publisher has ended the stream: its section is idle. */

@@ -1,13 +1,13 @@
 import { MediaError, type MediaNode, type MediaSession, type MediaSubscriber } from '@callplane/media';
-import { ERROR_CODES, PROTOCOL_LIMITS, type ErrorCode, type ServerMessages } from '@callplane/protocol';
-import { streamName, trackOf } from '../rooms/tracks.js';
+import { PROTOCOL_LIMITS, type ServerMessages } from '@callplane/protocol';
+import { streamName } from '../rooms/tracks.js';
 import type { TrackView } from './forwards.js';
 import { sectionsWithoutCodec, withFallbackCodec } from './fallback-codec.js';
 import type { MediaOwner } from './media-writes.js';
 import { toFailure, type MediaPlace } from './places.js';
 import { checkAnswer } from './sdp-gate.js';
 import { Sections } from './sections.js';
-import type { Selection, SelectedTrack } from './selection.js';
+import type { SelectedTrack } from './selection.js';
 
 /** Time for a connected client to answer an offer, in milliseconds. */
 const ANSWER_WITHIN_MS = 15_000;
@@ -29,7 +29,7 @@ type Alignment =
 
 export interface ReceivingPeerListener {
   onEnded(peer: ReceivingPeer, error: Error): void;
-  /** Another gateway has changed the sections of the peer: `mustList` is set. */
+  /** The next alignment may find something to do: the peer is connected, or another gateway has changed its sections. */
   onDisturbed(): void;
 }
 
@@ -49,6 +49,8 @@ export class ReceivingPeer {
   mustList = false;
   /** Makes the next alignment an ICE restart. */
   mustRestart = false;
+  /** Whether ICE and DTLS have been up. */
+  #isUp = false;
   #isClosed = false;
   #settle: () => void = () => undefined;
   #answerTimer: NodeJS.Timeout | undefined;
@@ -64,6 +66,7 @@ export class ReceivingPeer {
   adopt(session: MediaSession, handleId: number): void {
     this.#take(session.adoptSubscriber(handleId, this.session.roomId));
     this.hasOffer = true;
+    this.#isUp = true;
   }
 
   /**
@@ -114,7 +117,9 @@ export class ReceivingPeer {
       if (offer !== null) return { outcome: 'offer', sdp: offer.sdp };
     }
     sections.assign(selected);
-    const settings = sections.settings(selected);
+    // For new settings the media server asks publishers for key frames. Before the connection is up, the client would not
+    // get them, and browsers then make none for 300 ms. Once it is up, the media server asks for them itself.
+    const settings = this.#isUp ? sections.settings(selected) : [];
     if (settings.length > 0) {
       await handle.configure(settings);
       sections.configured(settings, selected);
@@ -215,6 +220,10 @@ export class ReceivingPeer {
   #take(handle: MediaSubscriber): void {
     this.handle = handle;
     handle.on('closed', (reason) => this.listener.onEnded(this, new Error(`closed by the media server: ${reason}`)));
+    handle.on('connected', () => {
+      this.#isUp = true;
+      this.listener.onDisturbed();
+    });
     handle.on('disturbed', () => {
       this.mustList = true;
       this.listener.onDisturbed();
@@ -230,69 +239,4 @@ export class ReceivingPeer {
 
 export function nextOfferId(before: number, { connectionNumber }: Pick<MediaOwner, 'connectionNumber'>): number {
   return Math.max(before, (connectionNumber - 1) * OFFERS_PER_CONNECTION) + 1;
-}
-
-/** Attempts after which the client learns that the media server does not have a stream. */
-const ABSENT_TRIES = 3;
-
-const MESSAGES: Partial<Record<ErrorCode, string>> = {
-  too_many_tracks: 'All media sections carry other tracks. Unsubscribe from some of them, or pause them.',
-  track_refused: "The client's answer refused the media section of the track, or lacks its codec.",
-  not_found: 'The media server does not have the track.',
-};
-
-/** Tells a client which tracks it receives on which sections, and which ones it does not get. */
-export class SubscriberReports {
-  /** Tracks last reported to the client; null after a hand-over. */
-  #received: string | null = '[]';
-  /** The failures that the client knows, by track key. */
-  #failed = new Map<string, ErrorCode>();
-
-  constructor(
-    private readonly session: MediaOwner,
-    private readonly local: { readonly view: TrackView },
-  ) {}
-
-  /** Reports the changes since the last report. */
-  report(peer: ReceivingPeer | null, selection: Selection): void {
-    const tracks = peer?.sections.tracks ?? [];
-    const received = JSON.stringify(tracks);
-    if (received !== this.#received) {
-      this.#received = received;
-      this.session.send({ type: 'subscribed', tracks });
-    }
-    this.#reportFailures(peer, selection);
-  }
-
-  /** The client may have missed the last report, or it came from another gateway: the next one is sent in any case. */
-  repeat(): void {
-    this.#received = null;
-  }
-
-  /** The handle is given up. The next `subscribed` is sent once a new handle carries tracks. */
-  lost(): void {
-    this.#received = '[]';
-  }
-
-  /** The client starts over. */
-  forget(): void {
-    this.#failed.clear();
-  }
-
-  #reportFailures(peer: ReceivingPeer | null, selection: Selection): void {
-    const failed = new Map<string, ErrorCode>(selection.crowdedOut.map((key) => [key, 'too_many_tracks']));
-    for (const key of peer?.refusedKeys(this.local.view) ?? []) failed.set(key, 'track_refused');
-    for (const { key, stream } of selection.tracks.values()) {
-      if ((peer?.sections.triesOf(stream) ?? 0) >= ABSENT_TRIES) failed.set(key, 'not_found');
-    }
-    const fresh = [...failed].filter(([key, code]) => this.#failed.get(key) !== code);
-    this.#failed = failed;
-    if (fresh.length === 0) return;
-    const tracks = fresh.map(([key, code]) => ({
-      ...trackOf(key),
-      code,
-      message: MESSAGES[code] ?? ERROR_CODES[code],
-    }));
-    this.session.send({ type: 'subscriptionFailed', tracks });
-  }
 }

@@ -153,6 +153,23 @@ describe('a subscriber', () => {
     expect([asked()?.length, stage.errors]).toEqual([3, []]);
   });
 
+  test('changes no settings before its connection is up, because publishers are asked for key frames then', async () => {
+    const stage = new Stage();
+    await stage.join(0, 1);
+    stage.handle!.connects = false;
+    await stage.receive();
+    stage.subscribe(
+      { participantId: 'p0', trackId: 'cam', layer: { spatial: 0 } },
+      { participantId: 'p1', trackId: 'cam', paused: true },
+    );
+    await stage.settle();
+    expect([stage.received, stage.handle!.did.at(-1)]).toEqual([['p0', 'p1'], 'answer']);
+    stage.handle!.connect();
+    await stage.settle();
+    expect(stage.handle!.sections).toMatchObject([{ substream: 0, send: true }, { send: false }]);
+    expect(stage.handle!.did.filter((what) => what.startsWith('configure'))).toEqual(['configure 2']);
+  });
+
   test('gives up a client that does not answer, and begins again once it knows', async () => {
     const stage = new Stage();
     await stage.join(0);

@@ -3,8 +3,9 @@ import { RequestFailure } from '../clients/client.js';
 import { LocalSelection } from './local-selection.js';
 import type { MediaDeps, MediaOwner, SubscriberRecord } from './media-writes.js';
 import { mediaUnavailable, type MediaPlace } from './places.js';
-import { nextOfferId, ReceivingPeer, SubscriberReports, type ReceivingPeerListener } from './receiving-peer.js';
+import { nextOfferId, ReceivingPeer, type ReceivingPeerListener } from './receiving-peer.js';
 import { TrackSelector, type Selection } from './selection.js';
+import { SubscriberReports } from './subscriber-reports.js';
 
 /** Pauses after consecutive failures, in milliseconds. The last one repeats. */
 const FAILED_AGAIN_MS = [250, 1000, 2000, 5000, 10_000, 30_000];
@@ -37,7 +38,6 @@ export class Subscriber implements ReceivingPeerListener {
   /** Of the latest offer. */
   #offerId = 0;
   #failures = 0;
-  /** Set while a failure pauses the loop. */
   #pauseTimer: NodeJS.Timeout | undefined;
 
   /** @param onLost called when the peer connection of the client is lost; `unblock` says that the client knows it */
