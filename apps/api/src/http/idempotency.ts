@@ -12,7 +12,8 @@ export type IdempotencyDeps = Pick<Deps, 'database' | 'clock' | 'masterKeys'>;
 export interface IdempotentRequest {
   /** HTTP method and route pattern. */
   route: string;
-  key: string;
+  /** Null: the caller sent none, and nothing is recorded. */
+  key: string | null;
   /** The body as sent, before trimming and defaults. */
   body: unknown;
   /** Whether the answer contains a secret, so that the record must be encrypted at rest. */
@@ -24,16 +25,17 @@ export interface IdempotentWork<Made extends object> {
   /**
    * @returns the values that the answer needs and the request body lacks: ids, times, secrets. They are stored as JSON
    *   for 24 hours, so the value must be small and contain no `Date`.
+   * @param tx the transaction that also records them; null without a key.
    */
-  make(tx: TypedSql): Promise<Made>;
+  make(tx: TypedSql | null): Promise<Made>;
   /** Builds the answer, from the new values for the first request or from the stored values for a repeated one. */
   answer(made: Made): Reply;
 }
 
 /**
- * Runs the work once per key. The effects of the work and its record commit in one transaction. The record stores the
- * generated values instead of the answer: a repeated request sends the same body, and both together give the same
- * answer.
+ * Runs the work once per key, and each time without one. The effects of the work and its record commit in one
+ * transaction. The record stores the generated values instead of the answer: a repeated request sends the same body, and
+ * both together give the same answer.
  * @throws PublicError IDEMPOTENCY_CONFLICT while the first request is in progress, IDEMPOTENCY_KEY_REUSED for another
  *   body.
  */
@@ -43,6 +45,7 @@ export async function idempotently<Made extends object>(
   request: IdempotentRequest,
   work: IdempotentWork<Made>,
 ): Promise<Reply> {
+  if (request.key === null) return work.answer(await work.make(null));
   const scope = { environmentId: tenant.environmentId, route: request.route, key: request.key };
   const identity = JSON.stringify([scope.environmentId, scope.route, scope.key]);
   const requestHash = sha256(canonicalJson(request.body));

@@ -90,7 +90,6 @@ export function moveRoutes(deps: Deps): Route[] {
           contextOf(call.response).logFields['operationId'] = operation.id;
           return { status: 202, body: operation, headers };
         };
-        if (idempotencyKey === null) return answer(await make());
         // Accepted before the commit: a repeated request finds the operation.
         const request = { route: `POST ${PATH}`, key: idempotencyKey, body: { ...params, body: bodyAsSent } };
         return idempotently(deps, caller, request, { make, answer });
@@ -164,7 +163,6 @@ async function moveMany(
     return { data };
   };
   const answer = (made: Awaited<ReturnType<typeof make>>): Reply => ({ status: 202, body: made });
-  if (idempotencyKey === null) return answer(await make());
   const request = { route: `POST ${MANY_PATH}`, key: idempotencyKey, body: { ...params, body: bodyAsSent } };
   return idempotently(deps, caller, request, { make, answer });
 }

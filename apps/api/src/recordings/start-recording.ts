@@ -39,7 +39,7 @@ export function startRoute(deps: Deps): UntaggedRoute {
     async handle({ caller, params: { roomId }, body, bodyAsSent, idempotencyKey, response }) {
       if (deps.recordings === null) throw refusal('no_store');
       let deliveries: DueEndpoint[] = [];
-      const make = async (tx: TypedSql): Promise<Made> => {
+      const start = async (tx: TypedSql): Promise<Made> => {
         const id = newId('recording');
         const outcome = await startRecording(tx, caller, roomId, newRecording(body, id));
         if (typeof outcome === 'string') throw refusal(outcome);
@@ -51,11 +51,10 @@ export function startRoute(deps: Deps): UntaggedRoute {
         const state = stateAtStart(caller, roomId, newRecording(body, id), new Date(startedAt));
         return { status: 202, body: presentRecording(state) };
       };
-      const request = { route: 'POST /v1/rooms/{roomId}/recordings', body: { roomId, body: bodyAsSent } };
-      const reply =
-        idempotencyKey === null
-          ? answer(await deps.database.transaction(make))
-          : await idempotently(deps, caller, { ...request, key: idempotencyKey }, { make, answer });
+      const make = (tx: TypedSql | null) => (tx === null ? deps.database.transaction(start) : start(tx));
+      const route = 'POST /v1/rooms/{roomId}/recordings';
+      const request = { route, key: idempotencyKey, body: { roomId, body: bodyAsSent } };
+      const reply = await idempotently(deps, caller, request, { make, answer });
       void publishRoomChanged(deps.producer.redis, roomId, null);
       void deps.producer.wakeDeliveries(deliveries);
       return reply;

@@ -55,7 +55,6 @@ export function messageRoutes(deps: Deps): Route[] {
         checkMessageSize('data', body.data);
         const make = () => sendMessage(deps, caller, params.roomId, body);
         const answer = (made: Awaited<ReturnType<typeof make>>): Reply => ({ status: 202, body: made });
-        if (idempotencyKey === null) return answer(await make());
         // Sent before the commit: a failed one is sent again by the repetition, and at worst a message arrives twice.
         const request = { route: `POST ${PATH}`, key: idempotencyKey, body: { ...params, body: bodyAsSent } };
         return idempotently(deps, caller, request, { make, answer });

@@ -21,7 +21,7 @@ import {
   roomExists,
   updateRoom,
   type RoomPatch,
-  type RoomToInsert,
+  type TypedSql,
 } from '@callplane/db';
 import { publishRoomChanged } from '@callplane/queue';
 import { Type, type Static } from 'typebox';
@@ -230,25 +230,20 @@ function createRoomRoute(deps: Deps): UntaggedRoute {
       await requireRecordable(deps, body.record);
       // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
       let deliveries: DueEndpoint[] = [];
-      const make = async (insertRoom: (insert: RoomToInsert) => Promise<DueEndpoint[]>) => {
+      const make = async (tx: TypedSql | null) => {
         const made = { id: newId('room'), createdAt: deps.clock.now().toISOString() };
         const room = roomAtCreation(body, made);
-        deliveries = await insertRoom({ tenant: caller, room, created: roomCreated(caller, room) });
+        const insert = { tenant: caller, room, created: roomCreated(caller, room) };
+        deliveries =
+          tx === null ? await deps.statements.insertRoom(insert) : ((await insertRooms(tx, [insert]))[0] ?? []);
         return made;
       };
       const answer = (made: GeneratedRoomValues): Reply => ({
         status: 201,
         body: presentLiveRoom(caller, { ...roomAtCreation(body, made), participantCount: 0 }),
       });
-      const reply =
-        idempotencyKey === null
-          ? answer(await make(deps.statements.insertRoom))
-          : await idempotently(
-              deps,
-              caller,
-              { route: 'POST /v1/rooms', key: idempotencyKey, body: bodyAsSent },
-              { make: (tx) => make(async (insert) => (await insertRooms(tx, [insert]))[0] ?? []), answer },
-            );
+      const request = { route: 'POST /v1/rooms', key: idempotencyKey, body: bodyAsSent };
+      const reply = await idempotently(deps, caller, request, { make, answer });
       void deps.producer.wakeDeliveries(deliveries);
       return reply;
     },

@@ -86,12 +86,12 @@ export function endpointRoutes(deps: Deps): UntaggedRoute[] {
       },
       errors: ['WEBHOOK_LIMIT_REACHED'],
       async handle({ caller, body, bodyAsSent, idempotencyKey }) {
-        const make = (tx: TypedSql) => createEndpoint(deps, tx, caller, body);
+        const create = (tx: TypedSql) => createEndpoint(deps, tx, caller, body);
+        const make = (tx: TypedSql | null) => (tx === null ? deps.database.transaction(create) : create(tx));
         const answer = (made: EndpointMade) => ({
           status: 201,
           body: presentWithSecret(newEndpoint(body, made), made.signingSecret),
         });
-        if (idempotencyKey === null) return answer(await deps.database.transaction(make));
         const request = { route: 'POST /v1/webhooks', key: idempotencyKey, body: bodyAsSent, holdsSecret: true };
         return idempotently(deps, caller, request, { make, answer });
       },
