@@ -54,13 +54,13 @@ const nodes = app.own(
     ...mediaSecrets,
     random: Math.random,
     allowOutdated: config.MEDIA_ALLOW_OUTDATED,
-    readRegistry: hasMedia ? () => listRegisteredNodes(database.prisma) : undefined,
+    readRegistry: hasMedia ? () => listRegisteredNodes(database.sql) : undefined,
   }),
 );
 logMediaNodes(nodes, logger);
 if (!hasMedia) logger.warn('no media server configured', { settings: ['MEDIA_API_SECRET', 'MEDIA_ADMIN_KEY'] });
 
-const keys = new VerificationKeys(() => loadVerificationKeys(database.prisma, systemClock.now()));
+const keys = new VerificationKeys(() => loadVerificationKeys(database.sql, systemClock.now()));
 notices.on('signingKeysChanged', () => keys.expire());
 notices.on('mediaNodesChanged', () => void readRegistry());
 

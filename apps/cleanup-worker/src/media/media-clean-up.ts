@@ -179,7 +179,7 @@ export function openMediaNodes(
     if (addresses.length > 0) throw new Error('media servers require MEDIA_API_SECRET and MEDIA_ADMIN_KEY');
     return new MediaNodes([]);
   }
-  const readRegistry = () => listRegisteredNodes(database.prisma);
+  const readRegistry = () => listRegisteredNodes(database.sql);
   return MediaNodes.open({ addresses, apiSecret, adminKey, random, allowOutdated, readRegistry });
 }
 

@@ -21,8 +21,8 @@ export async function sweepExpired({ database, clock, metrics }: Deps): Promise<
     deleted = await deleteExpiredIdempotencyRecords(database.sql, now, BATCH);
     metrics.purged('idempotency_records', deleted);
   } while (deleted === BATCH);
-  metrics.purged('console_sessions', await deleteExpiredConsoleSessions(database.prisma, now));
-  await deleteExpiredSigningKeys(database.prisma, now);
+  metrics.purged('console_sessions', await deleteExpiredConsoleSessions(database.sql, now));
+  await deleteExpiredSigningKeys(database.sql, now);
 }
 
 /** Erases personal data from events whose deliveries were still running when the erasure was requested. */

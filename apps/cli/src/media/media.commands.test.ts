@@ -188,7 +188,7 @@ test('register and remove change the registry, and refuse surprising requests', 
   expect((await rtc('media remove m4')).stderr).toMatch(/m4 carries 1 rooms with 1 sessions: run "rtc media drain/);
   expect(await json('media remove m4 --force')).toEqual({ id: 'm4', rooms: 1, sessions: 1 });
   expect(await nodeOf(roomId)).toBe('m4');
-  expect(await listRegisteredNodes(database.prisma)).toEqual([]);
+  expect(await listRegisteredNodes(database.sql)).toEqual([]);
 });
 
 test('an agent with its own database role registers the Janus beside it, notifies the gateways, and drains it at the end', async () => {

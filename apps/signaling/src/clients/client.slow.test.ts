@@ -119,7 +119,7 @@ async function startGateway(): Promise<Gateway> {
       bus,
       places: new MediaPlaces(nodes, () => nodeLoads(database.sql)),
       forwardLimits: { ports: [], environmentMax: 0 },
-      keys: new VerificationKeys(() => loadVerificationKeys(database.prisma, systemClock.now())),
+      keys: new VerificationKeys(() => loadVerificationKeys(database.sql, systemClock.now())),
       tokens: { issuer: 'callplane', audience: 'callplane-signaling' },
       turn: { stunUrls: [], turnUrls: [], secret: null, ttlSeconds: 3600 },
       rosterFullMax: 100,

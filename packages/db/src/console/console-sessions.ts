@@ -163,6 +163,6 @@ export async function endConsoleSessions(
   }));
 }
 
-export async function deleteExpiredConsoleSessions(db: Db, now: Date): Promise<number> {
-  return (await db.consoleSession.deleteMany({ where: { expiresAt: { lte: now } } })).count;
+export function deleteExpiredConsoleSessions(db: TypedSql, now: Date): PromiseLike<number> {
+  return db.$executeRaw`DELETE FROM console_sessions WHERE expires_at <= ${now.toISOString()}::timestamptz`;
 }

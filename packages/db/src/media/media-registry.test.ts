@@ -49,7 +49,7 @@ test('registers a media server once, and tells heartbeats from changes of its ad
   expect(await nodeOf('m1')).toMatchObject({ agent: 'silent' });
   expect(await register('m1', 'ws://b/', false)).toBe('registered');
   expect(await nodeOf('m1')).toMatchObject({ url: 'ws://b/', agent: null });
-  expect(await listRegisteredNodes(rooms.database.prisma)).toEqual([{ id: 'm1', url: 'ws://b/' }]);
+  expect(await listRegisteredNodes(rooms.database.sql)).toEqual([{ id: 'm1', url: 'ws://b/' }]);
 });
 
 test('refuses registrations beyond the limit, but no repeated one', async () => {
@@ -82,7 +82,7 @@ test('removes a silent media server only if workers fail to reach it and it carr
   await rooms.database.sql
     .$executeRaw`UPDATE media_nodes SET checked_at = now() - interval '1 hour' WHERE id = 'long-unseen'`;
   expect(await removeSilentNodes(rooms.database.sql)).toEqual(['gone']);
-  expect((await listRegisteredNodes(rooms.database.prisma)).map(({ id }) => id)).toEqual([
+  expect((await listRegisteredNodes(rooms.database.sql)).map(({ id }) => id)).toEqual([
     'beats',
     'by-hand',
     'carries',

@@ -30,14 +30,9 @@ export type RegistrationOutcome = 'registered' | 'known' | 'taken' | 'full';
 
 const isAgentAlive = Prisma.sql`coalesce(media_nodes.heartbeat_at > now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond', false)`;
 
-export async function listRegisteredNodes(db: Db) {
-  const nodes = await db.mediaNode.findMany({
-    where: { url: { not: null } },
-    orderBy: { id: 'asc' },
-    take: REGISTERED_NODES_MAX,
-    select: { id: true, url: true },
-  });
-  return nodes.flatMap(({ id, url }) => (url === null ? [] : [{ id, url }]));
+export function listRegisteredNodes(db: TypedSql) {
+  return db.$queryRaw<{ id: string; url: string }[]>`
+    SELECT id, url FROM media_nodes WHERE url IS NOT NULL ORDER BY id LIMIT ${REGISTERED_NODES_MAX}`;
 }
 
 /** Registers a media server or changes its registration; also the heartbeat of its agent. */

@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, generateKeyPair, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { type MasterKeys, open, seal, TOKEN_TTL_SECONDS } from '@callplane/core';
-import type { Database, Db } from '../client/database.js';
+import type { Database, Db, TypedSql } from '../client/database.js';
 import { Prisma } from '../generated/client.js';
 
 /** The public key as stored. Source: RFC 7518, section 6.2.1. */
@@ -46,26 +46,24 @@ function contextOf(kid: string): string {
  * @throws Error when no key is active (`ensureSigningKey` creates the first), or its master key is not configured.
  */
 export async function loadSigningKeys(database: Database, masterKeys: MasterKeys, now: Date) {
-  const rows = await database.prisma.signingKey.findMany({
-    where: verifying(now),
-    orderBy: [{ createdAt: 'desc' }, { id: 'asc' }],
-  });
+  const rows = await readVerifying(database.sql, now);
   const active = rows.find((row) => row.status === 'active');
   if (active?.privateKeySealed == null) throw new Error('no signing key is active');
   return {
     signer: { kid: active.id, privateKey: openSigningKey(masterKeys, active.id, active.privateKeySealed) },
-    jwks: { keys: rows.map((row) => publishedJwk(row.id, row.publicJwk as PublicJwk)) },
+    jwks: { keys: rows.map(({ id, publicJwk }) => publishedJwk(id, publicJwk)) },
   };
 }
 
-export async function loadVerificationKeys(db: Db, now: Date): Promise<PublishedJwk[]> {
-  const rows = await db.signingKey.findMany({ where: verifying(now), select: { id: true, publicJwk: true } });
-  return rows.map((row) => publishedJwk(row.id, row.publicJwk as PublicJwk));
+export async function loadVerificationKeys(db: TypedSql, now: Date): Promise<PublishedJwk[]> {
+  return (await readVerifying(db, now)).map(({ id, publicJwk }) => publishedJwk(id, publicJwk));
 }
 
-/** The active key, the waiting one, and retired ones whose tokens may still be valid. */
-function verifying(now: Date) {
-  return { OR: [{ status: { in: ['active', 'next'] } }, { verifiesUntil: { gt: now } }] };
+/** The active key, the waiting one, and retired ones whose tokens may still be valid; newest first. */
+function readVerifying(db: TypedSql, now: Date) {
+  return db.$queryRaw<{ id: string; status: string; publicJwk: PublicJwk; privateKeySealed: string | null }[]>`
+    SELECT id, status, public_jwk AS "publicJwk", private_key_sealed AS "privateKeySealed" FROM signing_keys
+    WHERE status IN ('active', 'next') OR verifies_until > ${at(now)} ORDER BY created_at DESC, id`;
 }
 
 /**
@@ -79,9 +77,8 @@ export function listSigningKeys(db: Db) {
   });
 }
 
-export async function deleteExpiredSigningKeys(db: Db, now: Date): Promise<number> {
-  const { count } = await db.signingKey.deleteMany({ where: { status: 'retired', verifiesUntil: { lte: now } } });
-  return count;
+export function deleteExpiredSigningKeys(db: TypedSql, now: Date): PromiseLike<number> {
+  return db.$executeRaw`DELETE FROM signing_keys WHERE status = 'retired' AND verifies_until <= ${at(now)}`;
 }
 
 /**
@@ -96,8 +93,8 @@ const RETIREMENT_MARGIN_SECONDS = 300;
  * @returns whether this call created it.
  */
 export async function ensureSigningKey(database: Database, masterKeys: MasterKeys, now: Date): Promise<boolean> {
-  const active = await database.prisma.signingKey.findFirst({ where: { status: 'active' }, select: { id: true } });
-  return active === null && insertSigningKey(database, masterKeys, 'active', now, now).then((kid) => kid !== null);
+  const active = await database.sql.$queryRaw<{ id: string }[]>`SELECT id FROM signing_keys WHERE status = 'active'`;
+  return active.length === 0 && (await insertSigningKey(database.sql, masterKeys, 'active', now, now)) !== null;
 }
 
 /**
@@ -113,13 +110,11 @@ export async function rotateSigningKey(
 ): Promise<{ outcome: 'rotated' | 'waiting'; kid: string; activatesAt: Date }> {
   const activatesAt = new Date(now.getTime() + publishSeconds * 1000);
   for (;;) {
-    const kid = await insertSigningKey(database, masterKeys, 'next', now, activatesAt);
+    const kid = await insertSigningKey(database.sql, masterKeys, 'next', now, activatesAt);
     if (kid !== null) return { outcome: 'rotated', kid, activatesAt };
-    const next = await database.prisma.signingKey.findFirst({
-      where: { status: 'next' },
-      select: { id: true, activatesAt: true },
-    });
-    if (next !== null) return { outcome: 'waiting', kid: next.id, activatesAt: next.activatesAt };
+    const [next] = await database.sql.$queryRaw<{ id: string; activatesAt: Date }[]>`
+      SELECT id, activates_at AS "activatesAt" FROM signing_keys WHERE status = 'next'`;
+    if (next !== undefined) return { outcome: 'waiting', kid: next.id, activatesAt: next.activatesAt };
     // The waiting key that blocked the insert became active between the two statements, so the insert can succeed now.
   }
 }
@@ -130,17 +125,16 @@ export async function rotateSigningKey(
  * @returns the id of the key that this call activated, null when none was due.
  */
 export function activateDueSigningKey(database: Database, now: Date): Promise<string | null> {
-  const at = Prisma.sql`${now.toISOString()}::timestamptz`;
   const verifiesSeconds = TOKEN_TTL_SECONDS.max + RETIREMENT_MARGIN_SECONDS;
   return database.transaction(async (tx) => {
     // A second caller waits here for the first, and then finds no row that is still `next`.
     const [due] = await tx.$queryRaw<{ id: string }[]>`
-      SELECT id FROM signing_keys WHERE status = 'next' AND activates_at <= ${at} FOR UPDATE`;
+      SELECT id FROM signing_keys WHERE status = 'next' AND activates_at <= ${at(now)} FOR UPDATE`;
     if (due === undefined) return null;
     // Two statements, because only one key may be active at any moment.
     await tx.$executeRaw`
-      UPDATE signing_keys SET status = 'retired', private_key_sealed = NULL, retired_at = ${at},
-        verifies_until = ${at} + ${verifiesSeconds}::int * interval '1 second'
+      UPDATE signing_keys SET status = 'retired', private_key_sealed = NULL, retired_at = ${at(now)},
+        verifies_until = ${at(now)} + ${verifiesSeconds}::int * interval '1 second'
       WHERE status = 'active'`;
     await tx.$executeRaw`UPDATE signing_keys SET status = 'active' WHERE id = ${due.id}`;
     return due.id;
@@ -149,16 +143,18 @@ export function activateDueSigningKey(database: Database, now: Date): Promise<st
 
 /** Inserts a new key and returns its id; null when another key has that status. */
 async function insertSigningKey(
-  database: Database,
+  db: TypedSql,
   masterKeys: MasterKeys,
   status: 'active' | 'next',
   now: Date,
   activatesAt: Date,
 ): Promise<string | null> {
-  const key = await generateSigningKey(masterKeys);
-  const { count } = await database.prisma.signingKey.createMany({
-    data: [{ ...key, status, createdAt: now, activatesAt }],
-    skipDuplicates: true,
-  });
-  return count === 1 ? key.id : null;
+  const { id, publicJwk, privateKeySealed } = await generateSigningKey(masterKeys);
+  const inserted = await db.$executeRaw`
+    INSERT INTO signing_keys (id, status, public_jwk, private_key_sealed, created_at, activates_at)
+    VALUES (${id}, ${status}, ${JSON.stringify(publicJwk)}::jsonb, ${privateKeySealed}, ${at(now)}, ${at(activatesAt)})
+    ON CONFLICT DO NOTHING`;
+  return inserted === 1 ? id : null;
 }
+
+const at = (time: Date): Prisma.Sql => Prisma.sql`${time.toISOString()}::timestamptz`;

@@ -113,9 +113,9 @@ test('keeps a retired key in the JWKS until the last token that it signed has ex
     (await loadSigningKeys(database, masterKeys, now)).jwks.keys.map(({ kid }) => kid);
 
   expect(await kidsAt(after(VERIFIES_SECONDS - 1))).toContain(old);
-  expect(await deleteExpiredSigningKeys(database.prisma, after(VERIFIES_SECONDS - 1))).toBe(0);
+  expect(await deleteExpiredSigningKeys(database.sql, after(VERIFIES_SECONDS - 1))).toBe(0);
   expect(await kidsAt(after(VERIFIES_SECONDS))).not.toContain(old);
-  expect(await deleteExpiredSigningKeys(database.prisma, after(VERIFIES_SECONDS))).toBe(1);
+  expect(await deleteExpiredSigningKeys(database.sql, after(VERIFIES_SECONDS))).toBe(1);
   expect(await listSigningKeys(database.prisma)).toHaveLength(1);
 });
 
