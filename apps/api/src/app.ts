@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server as NetServer, type AddressInfo } from 'node:net';
-import { KeyedPace, paceTimes, PublicError, type Pace } from '@callplane/core';
+import { KeyedPace, paceTimes, PublicError, unescaped, type Pace } from '@callplane/core';
 import { createHttpServer, hostProblem, type Health, type Logger } from '@callplane/runtime';
 import { FolderStore } from '@callplane/store';
 import express, { type Express, type RequestHandler, type Response } from 'express';
@@ -108,12 +108,7 @@ function escapeUndecodable(target: string): string {
   if (!target.includes('%')) return target;
   const end = target.indexOf('?');
   const path = end === -1 ? target : target.slice(0, end);
-  try {
-    decodeURIComponent(path);
-    return target;
-  } catch {
-    return path.replaceAll('%', '%25') + target.slice(path.length);
-  }
+  return unescaped(path) === null ? path.replaceAll('%', '%25') + target.slice(path.length) : target;
 }
 
 /** Rejects a request whose `Host` is missing, repeated or malformed. Runs before all other checks of the request. */

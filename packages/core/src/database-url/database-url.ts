@@ -1,3 +1,5 @@
+import { unescaped } from '../text/text.js';
+
 /** A checked database URL. Files that it names are not opened here. */
 export interface DatabaseUrl {
   /** A URL for each host, in the order in which a connection tries them. */
@@ -55,11 +57,7 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
   const [, login = '', addresses = '', rest = ''] =
     /^(postgres(?:ql)?:\/\/(?=.)(?:[^/?]*@)?)([^/?@]*)([/?].*)?$/i.exec(text) ?? fail('cannot be parsed');
   if (/[\s#\0]/.test(text)) fail('cannot be parsed');
-  try {
-    decodeURIComponent(text);
-  } catch {
-    fail('has an invalid escape (write % as %25)');
-  }
+  if (unescaped(text) === null) fail('has an invalid escape (write % as %25)');
   const list = addresses.split(',');
   if (list.length > DATABASE_HOSTS_MAX) fail(`has more than ${DATABASE_HOSTS_MAX} hosts`);
   if (list.length > 1 && list.includes('')) fail('has an invalid host');

@@ -114,3 +114,12 @@ export function parseUrl(text: string): URL | null {
     return null;
   }
 }
+
+/** The text without percent-encoding; null if an escape in it is not valid UTF-8. */
+export function unescaped(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

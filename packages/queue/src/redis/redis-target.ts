@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
+import { unescaped } from '@callplane/core';
 
 export interface RedisAddress {
   host: string;
@@ -147,8 +148,8 @@ function parseDatabase(text: string): number {
 
 function readCredentials(userInfo: string, separate: string | undefined): RedisCredentials {
   const at = userInfo.indexOf(':');
-  const username = unescaped(at === -1 ? userInfo : userInfo.slice(0, at));
-  const inUrl = at === -1 ? '' : unescaped(userInfo.slice(at + 1));
+  const username = parsed(at === -1 ? userInfo : userInfo.slice(0, at));
+  const inUrl = at === -1 ? '' : parsed(userInfo.slice(at + 1));
   if (inUrl !== '' && separate !== undefined && separate !== inUrl) {
     throw new RedisSettingsError('REDIS_PASSWORD', 'differs from the password in REDIS_URL: remove one of them');
   }
@@ -171,12 +172,10 @@ function readSentinelCredentials(settings: RedisSettings, kind: RedisTarget['kin
   return { ...(username === undefined ? {} : { username }), ...(password === undefined ? {} : { password }) };
 }
 
-function unescaped(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw wrong('must be a URL in which % begins an escape: write %25 for a % of the password');
-  }
+function parsed(text: string): string {
+  const plain = unescaped(text);
+  if (plain === null) throw wrong('must be a URL in which % begins an escape: write %25 for a % of the password');
+  return plain;
 }
 
 const TLS_FILES = [
