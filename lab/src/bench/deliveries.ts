@@ -1,10 +1,12 @@
-import { onStage, type Stage } from '../fleet/stage.js';
+import { cpuMsOf, onStage, type Stage } from '../fleet/stage.js';
 import { median, printHead, printRow, ratioOf } from './figures.js';
 import { openBareLoop, openReceiver, openWebhooks, type Arrival, type BenchReceiver } from './webhooks.js';
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 /** Deliveries of a round against the bare loop. */
 const ROUND = 1500;
+const ENDPOINTS = 20;
+const BACKLOG = 4000;
 const SLOW_MS = 50;
 const WORKERS = [1, 2, 4, 8];
 /** For each worker, at the slow receiver. */
@@ -23,6 +25,7 @@ export const run = () =>
       const bench = await openBench(stage);
       printHead('what', 'value', 'goal');
       await againstBareLoop(bench);
+      await overEndpoints(bench);
       await severalWorkers(bench);
       // Eight workers hold more connections than PostgreSQL allows by default.
     },
@@ -42,6 +45,7 @@ async function openBench(stage: Stage) {
     webhooks,
     fast,
     slow,
+    workers,
     /** Lets `count` processes of the webhook worker run. */
     async setWorkers(count: number) {
       while (workers.length < count) workers.push(await stage.start('webhook-worker'));
@@ -94,6 +98,27 @@ async function againstBareLoop({ stage, webhooks, fast, deliver }: Bench) {
   process.kill(stage.redis.pid, 'SIGCONT');
   const without = `${median(frozen).toFixed(0)} of ${own.toFixed(0)} /s: ${(median(frozen) / own).toFixed(2)}`;
   printRow('one worker, receiver 0 ms, Redis frozen, against the same with Redis', without, 0.5);
+}
+
+/** Deliveries over 20 endpoints of one receiver: their rate, and what one costs until its outcome is written. */
+async function overEndpoints({ stage, webhooks, fast, deliver, workers }: Bench) {
+  const endpointId: string[] = [];
+  for (let n = 0; n < ENDPOINTS; n++) endpointId.push(await webhooks.newEndpoint(fast.receiver.url));
+  const rates = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    rates.push(await deliver({ receiver: fast.receiver, endpointId }, 2 * BACKLOG));
+    await webhooks.atRest();
+  }
+  printRow(`one worker, receiver 0 ms, ${ENDPOINTS} endpoints`, `${median(rates).toFixed(0)} /s`, '2500 /s');
+  const costs = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const processes = [...workers, stage.postgres, stage.redis];
+    const before = cpuMsOf(processes);
+    await webhooks.emit(endpointId, BACKLOG);
+    await webhooks.atRest();
+    costs.push(((cpuMsOf(processes) - before) * 1000) / BACKLOG);
+  }
+  printRow(`processor time of a delivery of ${BACKLOG} over them`, `${median(costs).toFixed(0)} µs`, '750 µs');
 }
 
 async function severalWorkers({ fast, slow, setWorkers, setWorkersOfOne, deliver }: Bench) {

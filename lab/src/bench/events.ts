@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import autocannon from 'autocannon';
-import { cpuMs, onStage, treeOf, type Stage } from '../fleet/stage.js';
+import { cpuMsOf, onStage, type Stage } from '../fleet/stage.js';
 import { percentile, printHead, printRow, spread } from './figures.js';
 import { openReceiver, openWebhooks } from './webhooks.js';
 
@@ -68,16 +68,8 @@ async function openBench(stage: Stage) {
     worker,
     client,
     /** Of the apps and their servers. */
-    cpuMs: () =>
-      [...apps, stage.postgres, stage.redis].flatMap(({ pid }) => treeOf(pid)).reduce((a, b) => a + cpuMs(b), 0),
-    /** Resolves once nothing is open. */
-    async atRest() {
-      for (;;) {
-        const sql = `SELECT 1 FROM webhook_deliveries WHERE status IN ('pending', 'delivering') LIMIT 1`;
-        if ((await webhooks.pool.query(sql)).rowCount === 0) return;
-        await delay(50);
-      }
-    },
+    cpuMs: () => cpuMsOf([...apps, stage.postgres, stage.redis]),
+    atRest: () => webhooks.atRest(),
     async deliveries() {
       const { rows } = await webhooks.pool.query<{ id: string; room: string }>(
         'SELECT id, room_id AS room FROM webhook_deliveries',

@@ -11,6 +11,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   rest: { what: 'requests a second against a bare Express route', load: () => import('./rest.js') },
   deliveries: { what: 'deliveries a second against a bare BullMQ worker', load: () => import('./deliveries.js') },
   events: { what: 'events from the API to a receiver, and a killed worker', load: () => import('./events.js') },
+  start: { what: 'starts of the apps, and a killed API', load: () => import('./start.js') },
   isolation: { what: 'a tenant beside hostile ones', load: () => import('./isolation.js') },
   forwarding: { what: 'processor time of a forwarded packet', load: () => import('./forwarding.js') },
   'first-frames': {

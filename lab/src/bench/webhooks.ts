@@ -115,6 +115,14 @@ export function openWebhooks(stage: Stage) {
         await producer.wakeDeliveries(rows.slice(at, at + 100));
       return String(rows[0]?.id);
     },
+    /** Resolves once no delivery is open. */
+    async atRest() {
+      for (;;) {
+        const sql = `SELECT 1 FROM webhook_deliveries WHERE status IN ('pending', 'delivering') LIMIT 1`;
+        if ((await pool.query(sql)).rowCount === 0) return;
+        await delay(20);
+      }
+    },
   };
 }
 

@@ -81,7 +81,7 @@ async function openStage(postgresSettings: string[] = []) {
   const tenant = await operator.newTenant('bench');
 
   const startProgram = async (script: string, portName: string, readyPath: string, env: NodeJS.ProcessEnv) => {
-    const port = await freePort();
+    const port = Number(env[portName] ?? (await freePort()));
     const all = { ...environment, ...env, [portName]: String(port) };
     const server = await startNode({ name: script, script, port, readyPath, env: all, onSpawn });
     onClose(() => server.stop());
@@ -97,7 +97,7 @@ async function openStage(postgresSettings: string[] = []) {
     redis,
     /** Registers a server of one benchmark, to be stopped by `close`. */
     onClose,
-    /** Starts an app. Its logs are discarded. */
+    /** Starts an app, at a free port unless `env` names one. Its logs are discarded. */
     start: (app: AppName, env: NodeJS.ProcessEnv = {}): Promise<Started> =>
       startProgram(mainOf(app), APPS[app], '/readyz', {
         REDIS_URL: redisUrlOf(redis.url, app),
@@ -118,6 +118,10 @@ export function cpuMs(pid: number): number {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
+
+/** CPU time of some processes and of all that they have started. */
+export const cpuMsOf = (processes: readonly { pid: number }[]): number =>
+  processes.flatMap(({ pid }) => treeOf(pid)).reduce((sum, pid) => sum + cpuMs(pid), 0);
 
 /** A process and all that it has started. A thread has children of its own: Chromium starts its services on one. */
 export function treeOf(pid: number): number[] {
