@@ -1,6 +1,6 @@
 import type { RequestHandler, RequestOptions } from './data/asks.js';
 import type { StreamHandler } from './data/incoming.js';
-import type { StreamOptions, StreamResult, StreamSource } from './data/outgoing.js';
+import type { StreamOptions, StreamResult, StreamSource } from './data/stream-options.js';
 import { Emitter } from './emitter.js';
 import { Engine } from './engine.js';
 import { abortable, abortedError, assertNotAborted, assertPermitted, CallplaneError } from './errors.js';
@@ -161,8 +161,8 @@ export class Call extends Emitter<CallEvents> {
    * Sends bytes, at most 16 MiB, to all other participants or to those in `to`, whose pages handle the method with
    * `handleStream()`. Needs `messages:send`.
    * @returns who has received all of it, and why others have not
-   * @throws CallplaneError if nobody receives it: `no_handler`, `handler_failed`, `stream_cancelled`, `recipient_gone`,
-   *   `recipient_timeout`, `aborted`, `permission_denied`, `payload_too_large` and others
+   * @throws CallplaneError if nobody receives it: `no_handler`, `handler_failed`, `stream_cancelled`, `stream_unread`,
+   *   `recipient_gone`, `recipient_timeout`, `aborted`, `permission_denied`, `payload_too_large` and others
    */
   async sendStream(method: string, source: StreamSource, options?: StreamOptions): Promise<StreamResult> {
     return (await this.#engine.streams()).send(method, source, options);

@@ -9,7 +9,7 @@ export type {
 } from './encryption/options.js';
 export type { RequestHandler, RequestInfo, RequestOptions } from './data/asks.js';
 export type { IncomingStream, StreamHandler, StreamInfo } from './data/incoming.js';
-export type { StreamOptions, StreamProgress, StreamResult, StreamSource } from './data/outgoing.js';
+export type { StreamOptions, StreamProgress, StreamResult, StreamSource } from './data/stream-options.js';
 export { CallplaneError, type CallplaneErrorCode, type ClientErrorCode, type ErrorDetail } from './errors.js';
 export type { CallEvents, ReceivedMessage, TrackSubscriptionFailure } from './events.js';
 export {

@@ -131,13 +131,15 @@ export const PART_FIELDS = {
 
 /**
  * `no_handler`: nothing at the participant handles the method. `handler_failed`: its handler has thrown.
- * `stream_cancelled`: it wants no more. `stream_unknown`: it has no such stream. `stream_invalid`: the stream has more or
- * fewer bytes than its sender said. `too_many_streams`: it receives too many. `undecryptable`: a part has another key.
+ * `stream_cancelled`: it wants no more. `stream_unread`: it reads nothing. `stream_unknown`: it has no such stream.
+ * `stream_invalid`: the stream has more or fewer bytes than its sender said. `too_many_streams`: it receives too many.
+ * `undecryptable`: a part has another key.
  */
 const StreamFailure = choice([
   'no_handler',
   'handler_failed',
   'stream_cancelled',
+  'stream_unread',
   'stream_unknown',
   'stream_invalid',
   'too_many_streams',

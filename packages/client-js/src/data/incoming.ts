@@ -2,7 +2,7 @@ import { asCallplaneError, CallplaneError } from '../errors.js';
 import type { CreditRequest, PartMessage } from '../protocol.generated.js';
 import type { Participant } from '../remote/participant.js';
 import { Serial } from '../wait.js';
-import { STREAM_BYTES_MAX, type StreamProgress } from './outgoing.js';
+import { STREAM_BYTES_MAX, type StreamProgress } from './stream-options.js';
 
 /** The sender's description of a stream. */
 export interface StreamInfo {
@@ -22,7 +22,8 @@ export interface StreamInfo {
 export interface IncomingStream extends StreamInfo {
   /**
    * The bytes as they arrive. At most 256 KiB wait here for the page; the sender waits then.
-   * It fails with `stream_aborted`, `sender_gone`, `stream_invalid`, `undecryptable`, or the reason of the end of the call.
+   * It fails with `stream_aborted`, `stream_unread`, `sender_gone`, `stream_invalid`, `undecryptable`, or the reason of the
+   * end of the call.
    */
   readonly readable: ReadableStream<Uint8Array<ArrayBuffer>>;
   onProgress: ((progress: StreamProgress) => void) | undefined;
@@ -39,6 +40,7 @@ export type StreamHandler = (stream: IncomingStream) => void | Promise<void>;
 type Credit = Omit<CreditRequest, 'type' | 'to' | 'streamId'>;
 
 export interface IncomingContext {
+  now: () => number;
   /** Resolves once the gateway wants another message. */
   credit: (credit: Credit) => Promise<unknown>;
   /** Decrypts a part. */
@@ -51,6 +53,8 @@ export interface IncomingContext {
 const WAITING_BYTES_MAX = 256 * 1024;
 /** How long a sender may be silent. It asks for a credit, or repeats a part, at least every 20 s. */
 const SILENCE_MS = 60_000;
+/** How long bytes may wait while the page reads none: a user may be asked first. */
+const UNREAD_MS = 300_000;
 /** Credits of one stream have this distance. */
 const CREDIT_EVERY_MS = 50;
 
@@ -59,6 +63,9 @@ type Failure = NonNullable<Credit['failure']>;
 export class Incoming {
   readonly stream: IncomingStream;
   #received = 0;
+  /** Bytes that the page has read, and when they became more. */
+  #read = -1;
+  #readAtMs = 0;
   #limit = WAITING_BYTES_MAX;
   #isOver = false;
   #controller!: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>;
@@ -106,6 +113,8 @@ export class Incoming {
     if (this.#isOver) return;
     this.#heard();
     if (aborted === true) this.end(new CallplaneError('stream_aborted', 'The sender has given the stream up.'));
+    // Its sender asks at least every 20 s.
+    else if (this.#isUnread()) this.fail('stream_unread');
     else if (data === '' && last !== true) this.#creditSoon();
     else void this.#opening.run(() => this.#take(part));
   }
@@ -122,6 +131,14 @@ export class Incoming {
     if (this.#isOver) return;
     this.#controller.error(new CallplaneError(failure, TEXTS[failure]));
     this.#end(failure);
+  }
+
+  #isUnread(): boolean {
+    const nowMs = this.context.now();
+    const waiting = WAITING_BYTES_MAX - (this.#controller.desiredSize ?? 0);
+    const read = this.#received - waiting;
+    if (read > this.#read || waiting === 0) [this.#read, this.#readAtMs] = [read, nowMs];
+    return nowMs - this.#readAtMs >= UNREAD_MS;
   }
 
   /** Checked again after a wait. */
@@ -203,6 +220,7 @@ export class Incoming {
 const TEXTS = {
   handler_failed: 'The handler has failed.',
   stream_cancelled: 'The stream was refused.',
+  stream_unread: 'Nothing has read the stream for 5 minutes.',
   stream_invalid: 'The stream has other bytes than its sender has said.',
   undecryptable: 'The stream cannot be decrypted.',
 };

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { CallplaneError } from '../errors.js';
 import type { CreditMessage, PartMessage } from '../protocol.generated.js';
 import { Incoming } from './incoming.js';
-import { Outgoing, type OutgoingContext, type StreamOptions } from './outgoing.js';
+import { Outgoing, type OutgoingContext } from './outgoing.js';
+import type { StreamOptions } from './stream-options.js';
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
@@ -49,6 +50,7 @@ function connect(bytes: Uint8Array, lines: Record<string, Line & { idle?: boolea
     const incoming = new Incoming(
       { ...info, size: bytes.length },
       {
+        now: () => performance.now(),
         credit: (fields) => credit(id, fields),
         open: (data) => Promise.resolve(new Uint8Array(Buffer.from(data, 'base64'))),
         onOver: (fields) => void last.set(id, fields),
@@ -156,18 +158,31 @@ describe('a stream', () => {
     expect(performance.now() - began).toBeLessThan(17_000);
   });
 
-  test('to a page that reads nothing stops at its credit, and asks for more at long intervals', async () => {
-    const { outgoing, run, parts } = connect(randomBytes(1_000_000), { bob: { ...fast, idle: true } });
+  test('to a page that reads nothing stops at its credit, asks for more at long intervals, and ends after 5 minutes', async () => {
+    const { run, parts, receivers } = connect(randomBytes(1_000_000), { bob: { ...fast, idle: true } });
     await jest.advanceTimersByTimeAsync(5000);
     const sent = parts.length;
     const bytes = parts.reduce((sum, part) => sum + part.bytes, 0);
     expect(bytes).toBeLessThanOrEqual(256 * 1024);
     expect(bytes).toBeGreaterThan(200 * 1024);
-    await jest.advanceTimersByTimeAsync(600_000);
+    await jest.advanceTimersByTimeAsync(290_000);
+    const { readable } = receivers.get('bob')!.incoming.stream;
+    await expect(settled(run)).rejects.toMatchObject({ code: 'stream_unread' });
+    await expect(readable.getReader().read()).rejects.toMatchObject({ code: 'stream_unread' });
     const later = parts.slice(sent);
     expect(later.every((part) => part.bytes === 0)).toBe(true);
-    expect(later.length).toBeGreaterThan(20);
-    expect(later.length).toBeLessThan(40);
+    expect(later.length).toBeGreaterThan(10);
+    expect(later.length).toBeLessThan(25);
+  });
+
+  test('to a page that reads a little every few minutes does not end', async () => {
+    const { outgoing, run, receivers } = connect(randomBytes(1_000_000), { bob: { ...fast, idle: true } });
+    await jest.advanceTimersByTimeAsync(5000);
+    const reader = receivers.get('bob')!.incoming.stream.readable.getReader();
+    for (let count = 0; count < 5; count += 1) {
+      await jest.advanceTimersByTimeAsync(270_000);
+      expect((await reader.read()).value!.length).toBeGreaterThan(0);
+    }
     outgoing.fail(new CallplaneError('aborted', 'Enough.'));
     await expect(run).rejects.toMatchObject({ code: 'aborted' });
   });

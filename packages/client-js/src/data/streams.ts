@@ -1,6 +1,6 @@
 import type { Encryption } from '../encryption/encryption.js';
 import type { EncryptionError } from '../encryption/options.js';
-import { abortable, assertPermitted, asCallplaneError, CallplaneError, hasCode, invalidArgument } from '../errors.js';
+import { assertPermitted, asCallplaneError, CallplaneError, hasCode, invalidArgument } from '../errors.js';
 import type { CallEvents } from '../events.js';
 import type { CreditMessage, PartMessage, StreamMessage } from '../protocol.generated.js';
 import type { Participant } from '../remote/participant.js';
@@ -9,16 +9,18 @@ import type { Roster } from '../remote/roster.js';
 import type { CloseInfo } from '../signaling/close-info.js';
 import type { Session } from '../signaling/session.js';
 import { backoffMs, pause, retry } from '../wait.js';
-import { Incoming, type StreamHandler, type StreamInfo } from './incoming.js';
+import { Incoming, type StreamHandler } from './incoming.js';
+import { fromBase64, openPurpose, partPurpose, readInfo, toBase64 } from './offers-and-parts.js';
+import { Outgoing } from './outgoing.js';
 import {
-  Outgoing,
   recipientGone,
   STREAM_BYTES_MAX,
   tooLarge,
   type StreamOptions,
   type StreamResult,
   type StreamSource,
-} from './outgoing.js';
+} from './stream-options.js';
+import { Turns } from './turns.js';
 
 /** The parts of the call that streams use. */
 export interface StreamsCall {
@@ -33,7 +35,7 @@ export interface StreamsCall {
 const RECIPIENTS_MAX = 100;
 /** Streams that this participant sends at a time, and that wait for their turn. */
 const SENT_MAX = 4;
-const QUEUED_MAX = 100;
+const WAITING_MAX = 100;
 /** Parts of all streams that the gateway has not answered. */
 const PARTS_AT_ONCE = 8;
 /** Streams that it receives of one sender, and of all. */
@@ -50,8 +52,7 @@ export class Streams {
   /** By sender and stream. */
   readonly #incoming = new Map<string, Incoming>();
   readonly #finished = new Map<string, object>();
-  #free = SENT_MAX;
-  readonly #queue: (() => void)[] = [];
+  readonly #turns = new Turns(SENT_MAX, WAITING_MAX);
   readonly #prefix: string;
   #count = 0;
   #unknownAtMs = -Infinity;
@@ -82,7 +83,7 @@ export class Streams {
     this.assertMessage(info);
     assertPermitted(permissions, 'messages:send');
     session.assertOpen();
-    await this.#turn(options.signal);
+    await this.#turns.take(options.signal);
     this.#count += 1;
     const streamId = `${this.#prefix}-${this.#count}`;
     const chunks = (blob instanceof Blob ? blob.stream() : blob) as ReadableStream<Uint8Array | string>;
@@ -94,7 +95,7 @@ export class Streams {
       return await outgoing.run();
     } finally {
       this.#outgoing.delete(streamId);
-      this.#release();
+      this.#turns.release();
     }
   }
 
@@ -117,33 +118,8 @@ export class Streams {
       const error = new CallplaneError(reason === 'left' ? 'closed' : reason, message);
       for (const one of this.#outgoing.values()) one.fail(error);
       for (const one of this.#incoming.values()) one.end(error);
-      for (const next of this.#queue.splice(0)) next();
+      this.#turns.giveAll();
     }
-  }
-
-  /** Waits until fewer than four streams are sent. */
-  async #turn(signal: AbortSignal | undefined): Promise<void> {
-    if (this.#free > 0) {
-      this.#free -= 1;
-      return;
-    }
-    if (this.#queue.length >= QUEUED_MAX) throw new CallplaneError('too_many_streams', 'Too many streams wait.');
-    let next = (): void => undefined;
-    const turn = new Promise<void>((resolve) => this.#queue.push((next = resolve)));
-    try {
-      await abortable(turn, signal);
-    } catch (error) {
-      const at = this.#queue.indexOf(next);
-      if (at < 0) this.#release();
-      else this.#queue.splice(at, 1);
-      throw error;
-    }
-  }
-
-  #release(): void {
-    const next = this.#queue.shift();
-    if (next === undefined) this.#free += 1;
-    else next();
   }
 
   #contextOf(streamId: string, method: string, info: object): ConstructorParameters<typeof Outgoing>[3] {
@@ -208,6 +184,7 @@ export class Streams {
     const info = { method, from, participant: roster.participants.get(from), ...readInfo(opened) };
     if (this.#incoming.has(key)) return;
     const incoming = new Incoming(info, {
+      now: this.platform.now,
       credit: (credit) => this.#credit(from, streamId, credit),
       open: async (data, part) => {
         const bytes = fromBase64(data);
@@ -281,34 +258,4 @@ export class Streams {
 
 function keyOf(from: string, streamId: string): string {
   return `${from} ${streamId}`;
-}
-
-/** Sealed for its place, a part cannot be opened at another one, and no server can end a stream early. */
-function partPurpose({ streamId, offset, last }: Pick<PartMessage, 'streamId' | 'offset' | 'last'>): string {
-  return `/part/${streamId}/${offset}${last === true ? '/last' : ''}`;
-}
-
-function openPurpose(streamId: string, method: string): string {
-  return `/stream/${streamId}/${method}`;
-}
-
-/** The sender may be hostile. */
-function readInfo(payload: unknown): Pick<StreamInfo, 'name' | 'contentType' | 'size' | 'attributes'> {
-  const { name, contentType, size, attributes } = (payload ?? {}) as Record<string, unknown>;
-  const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
-  const entries = Object.entries(attributes ?? {}).filter(([, value]) => typeof value === 'string');
-  return {
-    name: text(name),
-    contentType: text(contentType),
-    size: Number.isInteger(size) ? (size as number) : undefined,
-    attributes: Object.fromEntries(entries) as Record<string, string>,
-  };
-}
-
-function toBase64(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes));
-}
-
-function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
 }
