@@ -33,6 +33,8 @@ export interface FeedListener {
 interface FeedPlace extends Pick<PublisherRecord, 'feedId' | 'peerConnection'> {
   node: MediaNode;
   offer?: string | undefined;
+  /** Of a feed of another gateway. */
+  isSilent?: boolean | undefined;
 }
 
 /** A publisher's handle on the media server, from the attempt to attach it, and the tracks that the client sends on it. */
@@ -55,7 +57,7 @@ export class Feed {
   #silentSinceMs: number | null = performance.now();
 
   constructor(
-    deps: MediaDeps,
+    private readonly deps: MediaDeps,
     private readonly session: MediaOwner,
     { node, feedId, peerConnection, offer }: FeedPlace,
     private readonly listener: FeedListener,
@@ -81,7 +83,8 @@ export class Feed {
     const { handle, offer } = this;
     if (handle === null || offer === undefined) return null;
     const tracks = this.tracks.map(({ trackId, mid, source }) => ({ trackId, mid, source }));
-    return { handle: handle.handleId, offer, tracks };
+    const silent = this.#silentSinceMs === null ? {} : { isSilent: true };
+    return { handle: handle.handleId, offer, tracks, ...silent };
   }
 
   silentMs(nowMs: number): number {
@@ -113,14 +116,18 @@ export class Feed {
    * Continues the feed of another gateway.
    * @param tracks the feed's tracks in PostgreSQL
    */
-  adopt(session: MediaSession, { handle, feedId }: PublisherRecord, tracks: readonly TrackState[]): void {
+  adopt(
+    session: MediaSession,
+    { handle, feedId, isSilent = false }: PublisherRecord & Pick<FeedPlace, 'isSilent'>,
+    tracks: readonly TrackState[],
+  ): void {
     this.#take(session.adoptPublisher(handle, feedId));
     this.tracks = tracks.map((track) => ({ ...track }));
     this.phase = 'announced';
     this.isAnswered = true;
     this.isUp = true;
     // The media server reports changes only. Until one comes, the lowest layer of each track counts as arriving.
-    for (const { mid } of tracks) this.#onReceiving(mid, 0, true);
+    if (!isSilent) for (const { mid } of tracks) this.#onReceiving(mid, 0, true);
   }
 
   /** Lets go of the handle, which stays for another gateway. Its events have no effect any more. */
@@ -155,7 +162,10 @@ export class Feed {
   #onReceiving(mid: string, layer: number, isReceiving: boolean): void {
     if (isReceiving) this.#receiving.add(`${mid}/${layer}`);
     else this.#receiving.delete(`${mid}/${layer}`);
+    const wasSilent = this.#silentSinceMs !== null;
     this.#silentSinceMs = this.#receiving.size > 0 ? null : (this.#silentSinceMs ?? performance.now());
+    if (this.offer !== undefined && wasSilent !== (this.#silentSinceMs !== null))
+      this.deps.writes.changed(this.session);
   }
 
   /** @param level in dBov; null if the track carries no speech any more */

@@ -131,8 +131,8 @@ export async function takeOver(
   // A peer connection that the client does not have is not lost, unless there are tracks that nothing sends.
   const has = (target: PeerTarget) => resumed.clientPeers?.includes(target) !== false;
   const { publisher: sending, subscriber: receiving } = record;
-  const offer = record.whip?.offer;
-  const isSending = sending !== null && publisher.claim(place.node, claimed, { ...sending, offer }, resumed.tracks);
+  const whip = record.whip ?? {};
+  const isSending = sending !== null && publisher.claim(place.node, claimed, { ...whip, ...sending }, resumed.tracks);
   if (!isSending && sending !== null) void claimed.detach(sending.handle);
   if (isSending || (!has('publisher') && resumed.tracks.length === 0)) lost.delete('publisher');
   subscriber.selector.restore(record.choices);

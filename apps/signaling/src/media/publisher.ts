@@ -69,7 +69,7 @@ export class Publisher implements FeedListener {
   claim(
     node: MediaNode,
     session: MediaSession,
-    record: PublisherRecord & { offer: string | undefined },
+    record: PublisherRecord & Partial<Pick<WhipRecord, 'offer' | 'isSilent'>>,
     tracks: readonly TrackState[],
   ): boolean {
     const isFeed = tracks.length > 0 && tracks.every(({ feedId }) => feedId === record.feedId);
