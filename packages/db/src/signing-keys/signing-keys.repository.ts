@@ -46,7 +46,11 @@ function contextOf(kid: string): string {
  * @throws Error when no key is active (`ensureSigningKey` creates the first), or its master key is not configured.
  */
 export async function loadSigningKeys(database: Database, masterKeys: MasterKeys, now: Date) {
-  const rows = await readVerifying(database.sql, now);
+  const rows = await database.sql.$queryRaw<
+    { id: string; status: string; publicJwk: PublicJwk; privateKeySealed: string | null }[]
+  >`
+    SELECT id, status, public_jwk AS "publicJwk", private_key_sealed AS "privateKeySealed" FROM signing_keys
+    WHERE ${isVerifying(now)}`;
   const active = rows.find((row) => row.status === 'active');
   if (active?.privateKeySealed == null) throw new Error('no signing key is active');
   return {
@@ -55,16 +59,16 @@ export async function loadSigningKeys(database: Database, masterKeys: MasterKeys
   };
 }
 
+/** For gateways, whose role does not read private keys. */
 export async function loadVerificationKeys(db: TypedSql, now: Date): Promise<PublishedJwk[]> {
-  return (await readVerifying(db, now)).map(({ id, publicJwk }) => publishedJwk(id, publicJwk));
+  const rows = await db.$queryRaw<{ id: string; publicJwk: PublicJwk }[]>`
+    SELECT id, public_jwk AS "publicJwk" FROM signing_keys WHERE ${isVerifying(now)}`;
+  return rows.map(({ id, publicJwk }) => publishedJwk(id, publicJwk));
 }
 
-/** The active key, the waiting one, and retired ones whose tokens may still be valid; newest first. */
-function readVerifying(db: TypedSql, now: Date) {
-  return db.$queryRaw<{ id: string; status: string; publicJwk: PublicJwk; privateKeySealed: string | null }[]>`
-    SELECT id, status, public_jwk AS "publicJwk", private_key_sealed AS "privateKeySealed" FROM signing_keys
-    WHERE status IN ('active', 'next') OR verifies_until > ${at(now)} ORDER BY created_at DESC, id`;
-}
+/** The active key, the waiting one, and retired ones that may still have valid tokens; newest first. */
+const isVerifying = (now: Date) =>
+  Prisma.sql`status IN ('active', 'next') OR verifies_until > ${at(now)} ORDER BY created_at DESC, id`;
 
 /**
  * Lists all keys, newest first. One with the status `next` is published and does not sign yet, the `active` one signs, a
