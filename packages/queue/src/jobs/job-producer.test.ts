@@ -19,19 +19,9 @@ function lostProducer(): { producer: JobProducer; notSent: NotSent[] } {
   return { producer, notSent };
 }
 
-const turn = (endpointId: string, slotMs: number | null) => ({ endpointId, environmentId: 'env_1', slotMs });
-
-test('turns of one moment are sent together, and equal ones once', async () => {
-  const { producer, notSent } = lostProducer();
-  const wake = () => [producer.wakeDeliveries([turn('whep_1', 64)]), producer.wakeDeliveries([turn('whep_2', 64)])];
-  expect(await Promise.all([...wake(), ...wake()])).toEqual([false, false, false, false]);
-  expect(notSent.map(({ count }) => count)).toEqual([2]);
-  await Promise.all(wake());
-  expect(notSent.map(({ count }) => count)).toEqual([2, 2]);
-});
-
 test('a producer reports every wake-up that it cannot send, by queue', async () => {
   const { producer, notSent } = lostProducer();
+  const turn = (endpointId: string, slotMs: number | null) => ({ endpointId, environmentId: 'env_1', slotMs });
   const turns = [turn('whep_1', 64), turn('whep_1', 64), turn('whep_2', 64), turn('whep_3', null)];
   expect(await producer.wakeDeliveries(turns)).toBe(false);
   const operations = [operation('room.end', 1), operation('participant.remove', 2), operation('room.end', 3)];

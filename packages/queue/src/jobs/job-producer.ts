@@ -8,7 +8,6 @@ import {
   operationJobId,
   QUEUE_NAMES,
   turnJob,
-  turnKey,
   type NewJob,
   type OperationJob,
   type QueueName,
@@ -65,10 +64,6 @@ export class JobProducer {
   /** Jobs of operations that this process sent lately, by environment. */
   readonly #sent = new LRUCache<string, number>({ max: ENVIRONMENTS_MAX, ttl: SENT_LATELY_MS, noUpdateTTL: true });
   readonly #queues = new Map<QueueName, Queue>();
-  /** Turns that wait for the ones that Redis is being sent. */
-  readonly #turns = new Map<string, Turn>();
-  #addingTurns: Promise<boolean> | null = null;
-  #nextTurns: Promise<boolean> | null = null;
 
   /** @param connection tests set a longer `commandTimeout`, in milliseconds, than requests can wait for. */
   constructor(
@@ -129,24 +124,10 @@ export class JobProducer {
    * Adds turns of endpoints with due deliveries: after a commit that has written deliveries, or because a worker has not
    * taken all of them. Redis holds at most one waiting job for each endpoint and ticket. Never throws. A failure is
    * reported to `onNotSent`. Requests do not wait for it.
-   *
-   * Turns that come while others are sent go together after them, and equal ones once: under load, many events of an
-   * endpoint share one command.
    */
   wakeDeliveries(turns: readonly Turn[]): Promise<boolean> {
-    if (turns.length === 0) return Promise.resolve(true);
-    for (const turn of turns) this.#turns.set(turnKey(turn), turn);
-    this.#nextTurns ??= this.#addTurns();
-    return this.#nextTurns;
-  }
-
-  async #addTurns(): Promise<boolean> {
-    await this.#addingTurns;
-    this.#nextTurns = null;
-    const jobs = [...this.#turns.values()].map(turnJob);
-    this.#turns.clear();
-    this.#addingTurns = this.#add(jobs);
-    return this.#addingTurns;
+    const distinct = new Map(turns.map((turn) => [`${turn.endpointId} ${turn.ticket ?? 0}`, turn]));
+    return this.#add([...distinct.values()].map(turnJob));
   }
 
   /** The number of jobs in these queues (default: all) that no worker has taken: how far the workers lag behind. */

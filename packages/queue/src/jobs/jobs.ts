@@ -96,10 +96,6 @@ export function turnJob(turn: Turn): NewJob {
   return { queue: QUEUE_OF_LANE[lane], job: { name: 'turn', data, opts } };
 }
 
-/** Turns with the same key need one job: the last one. */
-export const turnKey = ({ endpointId, ticket = 0, slotMs, lane = laneOf(slotMs), delayMs }: Turn): string =>
-  `${endpointId} ${ticket} ${lane} ${delayMs ?? ''}`;
-
 /** BullMQ takes times by the clock of this machine. */
 // oxlint-disable-next-line no-restricted-properties
 export const nowMs = (): number => Date.now();
