@@ -9,7 +9,7 @@ const ALL_GZIP_BYTES_MAX = 34_400;
 /** The chunk of requests between participants, which only calls with such requests load. It counts apart, too. */
 const ASKS_GZIP_BYTES_MAX = 2_000;
 /** The chunk of streams, which only calls with streams load. It counts apart. */
-const STREAMS_GZIP_BYTES_MAX = 5_300;
+const STREAMS_GZIP_BYTES_MAX = 5_500;
 /** The worker and the chunk that opens it, which only encrypted calls load. They count apart. */
 const ENCRYPTION_GZIP_BYTES_MAX = 6_000;
 /** The chunk of `testConnection()`, which no call loads. It counts apart. */
