@@ -90,6 +90,7 @@ const NEVER_NULL: Record<string, string> = {
   failingSince: 'the condition of the statement compares it with a time',
   input: 'the operations of the statement have one',
   resumeSecretHash: 'the sessions of the statement are live',
+  url: 'the media servers of the statement have one',
 };
 
 /** Columns that PostgreSQL fills itself, with the reason. */
