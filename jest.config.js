@@ -25,7 +25,7 @@ const TIERS = {
     roots: ['<rootDir>/apps', '<rootDir>/packages/media'],
     without: [FULL],
     only: [
-      '**/apps/api/**/{*.routes,hostile-input,tenancy,order-of-checks,cursor,examples}.test.ts',
+      '**/apps/api/**/{*.routes,tenancy,examples}.test.ts',
       '**/packages/media/src/janus/*.test.ts',
       '**/apps/signaling/src/media.slow.test.ts',
     ],
