@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { recordingFileKey } from '@callplane/core';
 import type { Database } from '@callplane/db';
@@ -43,8 +44,10 @@ function killedAt({ call, isAfter }: Kill): Pick<Deps, 'database' | 'store'> {
     calls += 1;
     if (calls > call || (calls === call && !isAfter)) throw new Killed();
     const result = await work();
-    if (calls >= call) throw new Killed();
-    return result;
+    if (calls < call) return result;
+    // The system closes the files of a process that is killed.
+    if (result instanceof Readable) result.destroy();
+    throw new Killed();
   };
   const { sql, prisma } = deps.database;
   const database = {
