@@ -196,6 +196,25 @@ describe('the checker of histories', () => {
     expect(brokenIn(parts).filter((each) => each !== guarantee && !also.includes(each))).toEqual([]);
   });
 
+  test('misses no sound that a busy sender did not send', () => {
+    const parts = goodParts();
+    const [line] = parts.media.slice(-1);
+    parts.media = Array.from({ length: 13 }, (_, n) => {
+      const atMs = 40_000 + 1000 * n;
+      return {
+        ...line!,
+        atMs,
+        wall: new Date(Date.parse('2026-01-01T00:00:00.000Z') + atMs).toISOString(),
+        packetsReceived: 25 * n,
+      };
+    });
+    const file = { startMs: 37_000, durationMs: 6000 };
+    parts.recording['files'] = [file];
+    expect(brokenIn(parts)).toEqual([]);
+    file.durationMs = 1000;
+    expect(brokenIn(parts)).toEqual(['C2']);
+  });
+
   test('expects no answer of an instance while a fault is active', () => {
     const parts = goodParts();
     Object.assign(parts.foreign, { status: 502, answer: errorOf('UNAVAILABLE'), retryAfter: '2' });

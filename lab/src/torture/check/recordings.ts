@@ -21,8 +21,14 @@ interface Span {
   until: number;
 }
 
+interface Heard extends Span {
+  soundMs: number;
+}
+
 /** Packets between two samples of a listener while somebody speaks: 50 a second are sent. */
 const HEARD_PACKETS = 5;
+/** Sound in a packet, in milliseconds. A busy sender sends fewer packets, and its file is as much shorter. */
+const PACKET_MS = 20;
 /** A sample of a busy client can be late: longer ones say nothing. */
 const SAMPLE_MS_MAX = 2000;
 /** Media that may be missing where Janus begins to record, and by the distance of samples, in milliseconds. */
@@ -104,7 +110,8 @@ function complete(history: History, { id, object, request }: Found, whole: Tally
   const excused = excuses(history, files, offset);
   const missing = heard
     .filter((span) => span.from >= begin && span.until <= wholeSpan.until)
-    .filter((span) => ![...files, ...excused].some((file) => file.from <= span.from && file.until >= span.until));
+    .filter((span) => !excused.some(({ from, until }) => from <= span.from && until >= span.until))
+    .filter((span) => !files.some((file) => coveredBy(file, heard).includes(span)));
   const missingMs = missing.reduce((sum, span) => sum + span.until - span.from, 0);
   const sentence = `${Math.round(missingMs)} ms that were heard are not in ${id}.`;
   // Each further fault of a Janus ends and begins files, and a sample on either side may be missing.
@@ -112,17 +119,31 @@ function complete(history: History, { id, object, request }: Found, whole: Tally
   whole.case(missingMs <= maxMs, sentence, requestEvidence(request));
 }
 
-/** The times in which a listener got media. */
-function heardIn(lines: readonly MediaLine[]): Span[] {
-  return [...groupBy(lines, ({ call }) => call).values()].flatMap((samples) =>
+/** The times that the sound of a file fills: as long as they last, or as much as was heard in them. */
+function coveredBy(file: Span, heard: readonly Heard[]): Heard[] {
+  let [left, at] = [file.until - file.from, file.from];
+  return heard.filter((span) => {
+    if (span.from < file.from) return false;
+    left -= Math.max(0, span.from - at);
+    const isCovered = left > 0;
+    left -= Math.min(span.soundMs, span.until - span.from);
+    at = span.until;
+    return isCovered;
+  });
+}
+
+/** The times in which a listener got media, in their order. */
+function heardIn(lines: readonly MediaLine[]): Heard[] {
+  const spans = [...groupBy(lines, ({ call }) => call).values()].flatMap((samples) =>
     samples.flatMap((line, index) => {
       const before = samples[index - 1];
       if (before === undefined) return [];
-      const span = { from: Date.parse(before.wall), until: Date.parse(line.wall) };
-      const isHeard = line.packetsReceived - before.packetsReceived >= HEARD_PACKETS;
-      return isHeard && span.until - span.from <= SAMPLE_MS_MAX ? [span] : [];
+      const packets = line.packetsReceived - before.packetsReceived;
+      const span = { from: Date.parse(before.wall), until: Date.parse(line.wall), soundMs: packets * PACKET_MS };
+      return packets >= HEARD_PACKETS && span.until - span.from <= SAMPLE_MS_MAX ? [span] : [];
     }),
   );
+  return spans.sort((a, b) => a.from - b.from);
 }
 
 /**
