@@ -108,10 +108,11 @@ function complete(history: History, { id, object, request }: Found, whole: Tally
   const isCalm = !late.overlap(from - late.recoveryMs, until);
   const begin = isCalm ? wholeSpan.from : first;
   const excused = excuses(history, files, offset);
+  const covered = new Set(files.flatMap((file) => coveredBy(file, heard)));
   const missing = heard
     .filter((span) => span.from >= begin && span.until <= wholeSpan.until)
     .filter((span) => !excused.some(({ from, until }) => from <= span.from && until >= span.until))
-    .filter((span) => !files.some((file) => coveredBy(file, heard).includes(span)));
+    .filter((span) => !covered.has(span));
   const missingMs = missing.reduce((sum, span) => sum + span.until - span.from, 0);
   const sentence = `${Math.round(missingMs)} ms that were heard are not in ${id}.`;
   // Each further fault of a Janus ends and begins files, and a sample on either side may be missing.
