@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 /** What a page loads to begin a call. What only a running call needs is loaded later, as chunks of its own. */
 const GZIP_BYTES_MAX = 15_000;
 /** The same with all chunks that do not count apart. */
-const ALL_GZIP_BYTES_MAX = 34_400;
+const ALL_GZIP_BYTES_MAX = 34_000;
 /** The chunk of requests between participants, which only calls with such requests load. It counts apart, too. */
 const ASKS_GZIP_BYTES_MAX = 2_000;
 /** The chunk of streams, which only calls with streams load. It counts apart. */
@@ -44,7 +44,7 @@ const MEASURE = `
   console.log(...apart.map(sizeOf), bytesOf(entry), ...later.map(bytesOf));
 `;
 
-test('the SDK, bundled and minified, has less than 34.4 KB with gzip, and its core less than 15 KB', async () => {
+test('the SDK, bundled and minified, has less than 34 KB with gzip, and its core less than 15 KB', async () => {
   const cwd = new URL('..', import.meta.url).pathname;
   const { stdout } = await promisify(execFile)('node', ['--input-type=module', '--eval', MEASURE], { cwd });
   const sizes = stdout.trim().split(' ').map(Number);

@@ -1,6 +1,6 @@
 import type { TrackReference } from '../protocol.generated.js';
 import type { RemoteTrack, TrackQuality } from '../remote/participant.js';
-import { keyOf, type Limit, type Subscriptions } from '../subscriptions.js';
+import type { Limit, Subscriptions } from '../subscriptions.js';
 import type { Competitor } from './allocate.js';
 import { brakeAt, type BrakeName } from './brake.js';
 import { decide } from './controller.js';
@@ -219,4 +219,9 @@ function qualityOf(level: number): TrackQuality {
 function brakedLimitOf(level: number, brake: BrakeName): Limit {
   if (brake === 'stop') return { layer: layerOf(level), isPaused: true };
   return { layer: slowedLayerOf(level, brake === 'half'), isPaused: false };
+}
+
+/** Of its own: with the function of the subscriptions, bundlers would split those from the core. */
+function keyOf({ participantId, trackId }: TrackReference): string {
+  return `${participantId}/${trackId}`;
 }
