@@ -38,6 +38,12 @@ export interface LoopFigures {
   /** Packets that did not return, of small ones at the pace of speech, in percent. */
   lossPercent: number;
   /**
+   * The same of the way up, from the page, and of the way down. Undefined unless relays over UDP and over TCP or TLS work:
+   * with one end over each, a direction of the loop loses packets on only one of the ways.
+   */
+  lossUpPercent: number | undefined;
+  lossDownPercent: number | undefined;
+  /**
    * The rate that a data channel reaches over the slower way, in kbit/s. Loss lowers it. At most 4,000 are tried. A relay
    * does not count for its client, so a loop cannot tell the rates of the two ways apart.
    */

@@ -10,8 +10,8 @@ export interface FakeLine {
   udp: boolean;
   /** Whether relays reach each other. */
   loops?: boolean;
-  /** Of each message of a data channel: 3 loses every third one. */
-  losesEvery?: number;
+  /** Of the messages that cross a way over UDP: 3 loses every third one. */
+  losesEvery?: { up?: number; down?: number };
   bytesPerSecond?: number;
   tripMs?: number;
 }
@@ -30,6 +30,10 @@ export function fakeConnections(line: FakeLine) {
     }
     get isRelay() {
       return this.configuration.iceTransportPolicy === 'relay';
+    }
+    loses(way: 'up' | 'down') {
+      const urls = (this.configuration.iceServers ?? []).flatMap(({ urls: some }) => some);
+      return urls.every((url) => transportOf(url) === 'udp') ? (line.losesEvery?.[way] ?? Infinity) : Infinity;
     }
     createDataChannel() {
       return (this.channel = new FakeChannel());
@@ -62,7 +66,8 @@ export function fakeConnections(line: FakeLine) {
       const [near, channel] = [from.channel, new FakeChannel()];
       setTimeout(() => {
         near.readyState = channel.readyState = 'open';
-        near.carry(channel, line);
+        near.carry(channel, line, [from.loses('up'), this.loses('down')]);
+        channel.carry(near, line, [this.loses('up'), from.loses('down')]);
         this.dispatchEvent(Object.assign(new Event('datachannel'), { channel }));
         near.dispatchEvent(new Event('open'));
       });
@@ -82,7 +87,7 @@ class FakeChannel extends EventTarget {
   onmessage: ((event: { data: ArrayBuffer }) => void) | undefined;
   send = (_: ArrayBuffer | Uint8Array<ArrayBuffer>): void => undefined;
 
-  carry(far: FakeChannel, { losesEvery = Infinity, bytesPerSecond = Infinity, tripMs = 0 }: FakeLine): void {
+  carry(far: FakeChannel, { bytesPerSecond = Infinity, tripMs = 0 }: FakeLine, loses: readonly number[]): void {
     let count = 0;
     let freeAtMs = 0;
     this.send = (message) => {
@@ -90,7 +95,7 @@ class FakeChannel extends EventTarget {
       count += 1;
       this.bufferedAmount += data.byteLength;
       freeAtMs = Math.max(freeAtMs, performance.now()) + (data.byteLength * 1000) / bytesPerSecond;
-      const isLost = count % losesEvery === 0;
+      const isLost = loses.some((every) => count % every === 0);
       setTimeout(() => {
         this.bufferedAmount -= data.byteLength;
         if (!isLost) setTimeout(() => far.onmessage?.({ data }), tripMs);

@@ -55,7 +55,7 @@ describe('a test of the connection', () => {
       udp: expect.stringContaining('Open outgoing UDP'),
     });
     expect(isUsable).toBe(true);
-    // Both ends of the loop take the relay that works.
+    // Both ends of the loop take the only relay that works.
     expect(all.at(-1)!.configuration.iceServers).toEqual([{ ...TURN, urls: ['turns:t.example.com:443'] }]);
   });
 
@@ -81,11 +81,24 @@ describe('a test of the connection', () => {
   });
 
   test('reports the loss and the rate of a poor line in its sentence', async () => {
-    const { loop, messages } = await run({ ...OPEN, losesEvery: 5, bytesPerSecond: 25_000 });
-    expect(loop!.lossPercent).toBeGreaterThan(10);
-    expect(loop!.lossPercent).toBeLessThan(30);
+    const { loop, messages } = await run({ ...OPEN, losesEvery: { up: 5 }, bytesPerSecond: 25_000 });
+    expect(loop!.lossUpPercent).toBeGreaterThan(10);
+    expect(loop!.lossUpPercent).toBeLessThan(30);
+    expect(loop).toMatchObject({ lossDownPercent: 0, lossPercent: loop!.lossUpPercent });
     expect(loop!.kbitPerSecond).toBeLessThan(250);
-    expect(messages['loop']).toMatch(/kbit\/s\. Too slow for video.* Sound will break/);
+    expect(messages['loop']).toMatch(/% up, 0 % down, \d+ kbit\/s\. Too slow for video.* Sound will break/);
+  });
+
+  test('tells the losses of the two ways apart if it has relays over UDP and over TLS, else their sum', async () => {
+    const [down, both] = await Promise.all([
+      run({ ...OPEN, open: ['udp', 'tls'], losesEvery: { down: 5 } }),
+      run({ ...OPEN, open: ['udp'], losesEvery: { up: 10, down: 10 } }),
+    ]);
+    expect(down.loop).toMatchObject({ lossUpPercent: 0, lossPercent: down.loop!.lossDownPercent });
+    expect(down.loop!.lossDownPercent).toBeGreaterThan(10);
+    expect(both.loop).toMatchObject({ lossUpPercent: undefined, lossDownPercent: undefined });
+    expect(both.loop!.lossPercent).toBeGreaterThan(0);
+    expect(both.messages['loop']).toMatch(/loss [\d.]+ %, \d+ kbit/);
   });
 
   test('gets ICE servers for a token without a join', async () => {

@@ -2,7 +2,7 @@ import { abortable, assertNotAborted, CallplaneError, hasCode, invalidArgument }
 import type * as Options from '../options.js';
 import { platformOf, type Platform } from '../platform.js';
 import type { SignalingSocket, SocketEnd } from '../signaling/socket.js';
-import type { ConnectionTest, ConnectionTestOptions, ConnectionTestStep } from '../test-connection.js';
+import type { ConnectionTest, ConnectionTestOptions, ConnectionTestStep, LoopFigures } from '../test-connection.js';
 import { KBIT_PER_SECOND_MAX, measureLoop } from './measure-loop.js';
 import { askRelay, connectPair, within, type Connect } from './pair.js';
 import { addressOf, relaysOver, stunServers, type Transport } from './transports.js';
@@ -86,7 +86,13 @@ async function runSteps(run: Run): Promise<ConnectionTest> {
   const relay = relays.find(({ value }) => value !== undefined)?.value;
   const [udp, loop] = await Promise.all([
     run.step('udp', tryUdp(run, iceServers ?? [], relay)),
-    run.step('loop', tryLoop(run, relay)),
+    run.step(
+      'loop',
+      tryLoop(
+        run,
+        relays.map(({ value }) => value),
+      ),
+    ),
   ]);
   const media = [...relays, udp];
   const hasPath =
@@ -180,23 +186,27 @@ async function tryUdp(
   );
 }
 
+/** @param relays over UDP, TCP and TLS, as far as they work */
 async function tryLoop(
   { connect, platform, seconds }: Run,
-  relay: RTCIceServer[] | undefined,
+  [udp, tcp, tls]: readonly (RTCIceServer[] | undefined)[],
 ): Promise<Result<ConnectionTest['loop']>> {
-  if (relay === undefined) return skipped('Not tested: it needs a relay.');
-  const side: RTCConfiguration = { iceServers: relay, iceTransportPolicy: 'relay' };
-  const pair = await connectPair(connect, [side, side], LOOP_OPENS_WITHIN_MS);
+  const lossless = tcp ?? tls;
+  const [near, far] = [lossless ?? udp, udp ?? lossless];
+  if (near === undefined || far === undefined) return skipped('Not tested: it needs a relay.');
+  const side = (iceServers: RTCIceServer[]): RTCConfiguration => ({ iceServers, iceTransportPolicy: 'relay' });
+  const pair = await connectPair(connect, [side(near), side(far)], LOOP_OPENS_WITHIN_MS);
   if (pair === undefined)
     return failed('No packet returns over the relay. The operator of the relay lets it reach its own address.');
-  const figures = await measureLoop(pair, seconds, platform.now);
+  const figures = await measureLoop(pair, near !== far, seconds, platform.now);
   pair.close();
   return { outcome: 'passed', message: judge(figures), value: figures };
 }
 
-function judge({ roundTripMs, lossPercent, kbitPerSecond }: NonNullable<ConnectionTest['loop']>): string {
+function judge({ roundTripMs, lossPercent, lossUpPercent, lossDownPercent, kbitPerSecond }: LoopFigures): string {
   const most = kbitPerSecond === KBIT_PER_SECOND_MAX ? 'at least ' : '';
-  const figures = `Round trip ${roundTripMs} ms, loss ${lossPercent} %, ${most}${kbitPerSecond} kbit/s.`;
+  const loss = lossUpPercent === undefined ? `${lossPercent} %` : `${lossUpPercent} % up, ${lossDownPercent} % down`;
+  const figures = `Round trip ${roundTripMs} ms, loss ${loss}, ${most}${kbitPerSecond} kbit/s.`;
   const slow = kbitPerSecond < VIDEO_KBIT_PER_SECOND ? ' Too slow for video: end other transfers.' : '';
   const broken = lossPercent >= BROKEN_PERCENT ? ' Sound will break: use a cable, or move nearer to the Wi-Fi.' : '';
   return figures + slow + broken;
