@@ -244,6 +244,24 @@ describe('devices', () => {
     ).toBe(true);
     expect(await ada.evaluate(`call.publish({ video: true }).catch(({ code }) => code)`)).toBe('already_published');
   });
+
+  test.each([
+    ['true', true],
+    ['{ echoCancellation: false }', false],
+  ])('a microphone opened with %s cancels echo (%s) after another choice and a mute, too', async (audio, cancels) => {
+    const ada = await enter(await stage.newRoom(), 'Ada');
+    await ada.evaluate(`call.publish({ audio: ${audio} })`);
+    const settings = () =>
+      ada.evaluate(`(({ echoCancellation, deviceId }) => ({ echoCancellation, deviceId }))(
+        call.tracks.get('microphone').mediaStreamTrack.getSettings())`);
+    const { deviceId } = (await settings()) as { deviceId: string };
+    const devices = await ada.evaluate<{ deviceId: string }[]>(`sdk.listDevices('audioinput')`);
+    const other = devices.find((one) => ![deviceId, 'default'].includes(one.deviceId))!;
+    await ada.evaluate(`call.switchDevice('audioinput', '${other.deviceId}')`);
+    expect(await settings()).toEqual({ echoCancellation: cancels, deviceId: other.deviceId });
+    await ada.evaluate(`call.mute('microphone').then(() => call.unmute('microphone'))`);
+    expect(await settings()).toEqual({ echoCancellation: cancels, deviceId: other.deviceId });
+  });
 });
 
 // Playwright waits for a promise that a script ends with, and calls a function: these end with undefined.
