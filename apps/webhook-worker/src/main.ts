@@ -33,11 +33,6 @@ import { FailingEndpoints, sweepRetention, sweepDeliveries, sweepRecoveries } fr
 
 const RETENTION_INTERVAL_MS = 60_000;
 const RECOVERY_INTERVAL_MS = 1000;
-/** Turns of each lane that a worker takes at once. A turn that waits for a slot or settles does not count. */
-const TURNS_AT_ONCE = {
-  [QUEUE_OF_LANE.fast]: 2 * CONCURRENCY_PER_WORKER,
-  [QUEUE_OF_LANE.slow]: SHARED_SLOTS_MAX,
-} as const;
 
 const app = AppProcess.start('webhook-worker', WebhookWorkerConfig);
 const { config, logger, metrics } = app;
@@ -91,29 +86,29 @@ const deps: Deps = {
   dnsDeadlineMs: config.DNS_DEADLINE_MS,
 };
 
-const first = new Turns(deps);
-const workers = [first, ...Array.from({ length: config.WORKERS_PER_PROCESS - 1 }, () => new Turns(deps))];
-metrics.gauge({ name: 'callplane_webhook_in_flight', help: 'Occupied slots of this process.' }, () =>
-  workers.reduce((sum, { inUse }) => sum + inUse, 0),
-);
+const turns = new Turns(deps, config.WORKERS_PER_PROCESS);
+metrics.gauge({ name: 'callplane_webhook_in_flight', help: 'Occupied slots of this process.' }, () => turns.inUse);
 metrics.gauge({ name: 'callplane_webhook_slots', help: 'Slots of this process.' }, () => slots);
 const events = {
   ...app.redisEvents('turns'),
   onFailed: (error: Error, job?: TurnJob) => logger.error('job failed', { endpointId: job?.endpointId, error }),
 };
-const closings = workers.map((turns) => {
-  const work = turns.take.bind(turns);
-  const jobs = new JobWorkers<TurnJob>({ redisUrl: redis, queues: TURNS_AT_ONCE, work, events });
-  return async () => {
+const jobs = new JobWorkers<TurnJob>({
+  redisUrl: redis,
+  // Turns that this process takes at once: in the fast lane, some of them wait for a slot, or settle.
+  queues: { [QUEUE_OF_LANE.fast]: 2 * slots, [QUEUE_OF_LANE.slow]: config.WORKERS_PER_PROCESS * SHARED_SLOTS_MAX },
+  work: turns.take.bind(turns),
+  events,
+});
+app.own('turns', {
+  async close() {
     await jobs.stop();
     await turns.drain();
     await jobs.close();
-  };
+  },
 });
-app.own('turns', { close: () => Promise.all(closings.map((close) => close())) });
 
-// Without Redis, the first worker alone runs the turns that a scan finds.
-const scan = new Scan(deps, first, config.SWEEP_INTERVAL_MS);
+const scan = new Scan(deps, turns, config.SWEEP_INTERVAL_MS);
 const failing = new FailingEndpoints(deps, config.WEBHOOK_DISABLE_AFTER_DAYS);
 app.repeat('scan', Math.min(SCAN_FAST_MS, config.SWEEP_INTERVAL_MS), () => scan.tick(), isDatabaseUnavailable);
 app.repeat('failing endpoints', RETENTION_INTERVAL_MS, () => failing.count(), isDatabaseUnavailable);

@@ -2,7 +2,7 @@ import { ACTIVE_MS, CONCURRENCY_PER_WORKER, laneOf, SHARED_SLOTS_MAX, SlotUsage,
 import type { Turn, TurnJob } from '@callplane/queue';
 import { KeyedBound } from '@callplane/runtime';
 import { LRUCache } from 'lru-cache';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 
 /** The result of a turn: it comes back after a while, or other turns are announced. */
 export type Next = { backInMs: number } | { announce: Turn[] };
@@ -21,20 +21,30 @@ const SUSPECTS_MAX = 10_000;
  * since the turn was added. Guarantee W7 depends on it; docs/decisions/0005 has an example.
  */
 export class Admission {
-  readonly #slots = pLimit(CONCURRENCY_PER_WORKER);
-  readonly #slowSlots = pLimit(SHARED_SLOTS_MAX);
+  readonly #slotsMax: number;
+  readonly #slots: LimitFunction;
+  readonly #slowSlots: LimitFunction;
   readonly #usage: Record<Lane, SlotUsage> = { fast: new SlotUsage(), slow: new SlotUsage() };
   /** Slots that environments hold in the fast lane. */
-  readonly #fastSlots = new KeyedBound({ max: CONCURRENCY_PER_WORKER, perKeyMax: SHARED_SLOTS_MAX });
+  readonly #fastSlots: KeyedBound;
   /** Environments whose turns stay out of the fast lane for a while. */
   readonly #suspects = new LRUCache<string, true>({ max: SUSPECTS_MAX, ttl: ACTIVE_MS });
+
+  /** @param workers of this process. They share their slots. */
+  constructor(workers: number) {
+    const sharedMax = workers * SHARED_SLOTS_MAX;
+    this.#slotsMax = workers * CONCURRENCY_PER_WORKER;
+    this.#slots = pLimit(this.#slotsMax);
+    this.#slowSlots = pLimit(sharedMax);
+    this.#fastSlots = new KeyedBound({ max: this.#slotsMax, perKeyMax: sharedMax });
+  }
 
   get inUse(): number {
     return this.#slots.activeCount;
   }
 
   get hasFreeSlot(): boolean {
-    return this.#slots.activeCount < CONCURRENCY_PER_WORKER && this.#slots.pendingCount === 0;
+    return this.#slots.activeCount < this.#slotsMax && this.#slots.pendingCount === 0;
   }
 
   /** Turns that wait for a slot of the slow lane. */

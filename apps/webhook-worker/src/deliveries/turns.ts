@@ -11,7 +11,7 @@ import { sendDue, type Sent, type SendDueContext } from './send-due.js';
 /** Earlier workers of a turn whose leases are taken over. Leases of workers before them have expired. */
 const TAKEN_OVER_MAX = 16;
 /**
- * Turns without Redis that may wait for a slot of the slow lane. They wait in the order of the scans, which does not
+ * Turns without Redis that may wait for a slot of the slow lane, for each worker. They wait in the order of the scans, which does not
  * know how many slots their environments use meanwhile. So they are few, and turns of a later scan begin soon.
  */
 const SLOW_WAITING_MAX = 2 * CONCURRENCY_PER_WORKER;
@@ -23,14 +23,19 @@ const LAST_ROOMS_MAX = 10_000;
  * endpoint (`send-due.ts`), and decides the next turn. docs/decisions/0005 explains the rules.
  */
 export class Turns {
-  readonly #admission = new Admission();
+  readonly #admission: Admission;
   readonly #sending: SendDueContext;
   readonly #running = new Set<Promise<unknown>>();
-  /** Turns of this worker, by endpoint and ticket. */
+  /** Turns of this process, by endpoint and ticket. */
   readonly #taken = new Set<string>();
   #isDraining = false;
 
-  constructor(private readonly deps: Deps) {
+  /** @param workers of this process, of four slots each. */
+  constructor(
+    private readonly deps: Deps,
+    private readonly workers = 1,
+  ) {
+    this.#admission = new Admission(workers);
     this.#sending = {
       deps,
       lastRooms: new LRUCache({ max: LAST_ROOMS_MAX }),
@@ -65,7 +70,7 @@ export class Turns {
   async runDirectly(turn: Turn): Promise<void> {
     if (this.#taken.has(keyOf(turn))) return;
     const isSlow = (turn.lane ?? laneOf(turn.slotMs)) === 'slow';
-    if (isSlow && this.#admission.waitingSlow >= SLOW_WAITING_MAX) return;
+    if (isSlow && this.#admission.waitingSlow >= this.workers * SLOW_WAITING_MAX) return;
     try {
       let next: Turn | undefined = turn;
       while (next !== undefined && next.delayMs === undefined && !this.#isDraining && !this.#hasRedis) {
@@ -118,13 +123,13 @@ export class Turns {
     return nextInMs === Infinity ? OVER : this.#admission.again({ ...turn, slotMs, ticket: 0 }, { delayMs: nextInMs });
   }
 
-  /** Another worker, or another slot of this one, takes the next turn of the endpoint at the same time. */
+  /** Another process, or another slot of this one, takes the next turn of the endpoint at the same time. */
   #useMoreSlots(turn: TurnJob, { endpoint, claimed }: Claim): void {
     if (endpoint === null || claimed.length === 0) return;
     if (endpoint.paceMs === null && !this.#admission.hasFreeSlot) return;
-    // A random ticket that no turn of this worker has. If another worker has it, that turn is only repeated: with
-    // tickets in their order, workers would ask for one another's tickets (bench deliveries, two workers: 1.5 instead
-    // of 1.9).
+    // A random ticket that no turn of this process has. If another process has it, that turn is only repeated: with
+    // tickets in their order, processes would ask for one another's tickets (bench deliveries, two processes: 1.5
+    // instead of 1.9).
     const tickets = ticketsOf(endpoint.slotMs, endpoint.maxConcurrent);
     const free = Array.from({ length: tickets }, (_, ticket) => ticket).filter(
       (ticket) => !this.#taken.has(keyOf({ ...turn, ticket })),
