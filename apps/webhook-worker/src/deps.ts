@@ -9,8 +9,6 @@ import type { PinnedAgents } from './sending/pinned-agents.js';
 
 export interface Deps {
   database: Database;
-  /** Its commits do not wait for the disk. For claims of endpoints without an order or limits, and for scans. */
-  claimsDatabase: Database;
   settling: Settling;
   producer: JobProducer;
   logger: Logger;

@@ -42,14 +42,8 @@ const networks = parseAllowedNetworks(config.WEBHOOK_ALLOWED_CIDRS);
 if (networks.length > 0) logger.info('webhook networks allowed', { networks: networks.map(({ name }) => name) });
 const isAllowedPort = orExit('WEBHOOK_ALLOWED_PORTS', () => createPortFilter(config.WEBHOOK_ALLOWED_PORTS));
 
-const databaseSettings = { ...app.databaseSettings, indexesOnly: true };
-const database = app.ownDatabase(new Database(databaseSettings));
+const database = app.ownDatabase(new Database({ ...app.databaseSettings, indexesOnly: true }));
 const slots = config.WORKERS_PER_PROCESS * CONCURRENCY_PER_WORKER;
-// One claim a slot, and the scan.
-const claimsDatabase = app.own(
-  'claims',
-  new Database({ ...databaseSettings, poolMax: slots + 1, asynchronousCommit: true }),
-);
 const redis = orExit('REDIS_URL', () => readRedisTarget(config));
 const producer = app.ownProducer(new JobProducer(redis, app.producerEvents(QUEUE_NAMES)), REDIS_TROUBLES);
 
@@ -67,7 +61,6 @@ const agents = app.own('connections', new PinnedAgents({ idlePerAgentMax: slots,
 
 const deps: Deps = {
   database,
-  claimsDatabase,
   settling: new Settling(database.sql, logger),
   producer,
   logger,

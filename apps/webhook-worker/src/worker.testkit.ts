@@ -64,19 +64,12 @@ export type TestWorker = Awaited<ReturnType<typeof startTestWorker>>;
 export async function startTestWorker(more: Partial<Deps> = {}) {
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
   const database = new Database({ url, poolMax: 15, indexesOnly: true, deadlines: PATIENT_DEADLINES });
-  const claimsDatabase = new Database({
-    url,
-    poolMax: 5,
-    asynchronousCommit: true,
-    indexesOnly: true,
-    deadlines: PATIENT_DEADLINES,
-  });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
   await new Promise((resolve) => producer.redis.once('ready', resolve));
   const agents = new PinnedAgents();
   stopAtEnd(async () => {
     await agents.close();
-    await Promise.all([producer.close(), database.close(), claimsDatabase.close()]);
+    await Promise.all([producer.close(), database.close()]);
   });
 
   const lines: LogLine[] = [];
@@ -90,7 +83,6 @@ export async function startTestWorker(more: Partial<Deps> = {}) {
   const masterKeys = parseMasterKeys([TEST_ENCRYPTION_KEYS]);
   const deps: Deps = {
     database,
-    claimsDatabase,
     settling: new Settling(database.sql, logger),
     producer,
     logger,
@@ -204,7 +196,7 @@ export async function startTestWorker(more: Partial<Deps> = {}) {
       const rows: ClaimedDelivery[] = [];
       for (;;) {
         const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs, afterRoomId: '' };
-        const { claimed } = await claimDeliveries(deps, request);
+        const { claimed } = await claimDeliveries(deps.database, request);
         rows.push(...claimed);
         if (claimed.length === 0 || rows.length >= count) return rows;
       }

@@ -32,11 +32,9 @@ const ADDRESS = '93.184.216.34';
  */
 export function startWebhookWorker({ redis, databaseUrl, logger, name }: Parts): () => Promise<void> {
   const database = openDatabase(databaseUrl, { indexesOnly: true });
-  const claimsDatabase = openDatabase(databaseUrl, { indexesOnly: true, poolMax: CONCURRENCY_PER_WORKER + 1 });
   const leaseMs = LEASE_SECONDS * 1000;
   const deps: Deps = {
     database,
-    claimsDatabase,
     settling: new Settling(database.sql, logger),
     producer: redis.producer(),
     logger,

@@ -295,7 +295,7 @@ describe('POST …/retry', () => {
   const inAnHour = () => new Date(Date.now() + 3_600_000);
   const claimOf = async (endpointId: string) => {
     const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs: 60_000, afterRoomId: '' };
-    return (await claimDeliveries({ claimsDatabase: api.database, database: api.database }, request)).claimed;
+    return (await claimDeliveries(api.database, request)).claimed;
   };
 
   test('brings the next attempt forward to now, and leaves the run as it is', async () => {

@@ -39,7 +39,7 @@ async function limitedEndpoint(limits: Limits, url = NOWHERE): Promise<string> {
 
 function claim(endpointId: string, afterRoomId = ''): Promise<Claim> {
   const request = { endpointId, lane: 'fast' as const, token: randomUUID(), leaseMs: worker.deps.leaseMs, afterRoomId };
-  return claimDeliveries(worker.deps, request);
+  return claimDeliveries(worker.deps.database, request);
 }
 
 /** Settles a claimed delivery as a worker does. */

@@ -9,7 +9,7 @@ const PAGE = 1000;
 /** The ticket of a turn that a scan announces: the worker of the usual one may be dead. */
 const SCAN_TICKET = -1;
 
-type ScanDeps = Pick<Deps, 'claimsDatabase' | 'metrics' | 'logger' | 'producer' | 'random'>;
+type ScanDeps = Pick<Deps, 'database' | 'metrics' | 'logger' | 'producer' | 'random'>;
 
 /**
  * Finds endpoints with due deliveries in PostgreSQL alone. Because of it, jobs only save time. While Redis is away, it
@@ -38,10 +38,10 @@ export class Scan {
 
   /** PostgreSQL cuts a statement that takes too long, such as beside an old snapshot. The next scan tries again. */
   async scan(hasRedis: boolean): Promise<void> {
-    const { claimsDatabase, producer, metrics, logger } = this.deps;
+    const { database, producer, metrics, logger } = this.deps;
     // A delivery that became due lately has a job on its way.
     const page = { afterId: this.#afterId, limit: PAGE };
-    const { due, nextId } = await findDueEndpoints(claimsDatabase.sql, hasRedis ? this.intervalMs / 2 : 0, page);
+    const { due, nextId } = await findDueEndpoints(database.sql, hasRedis ? this.intervalMs / 2 : 0, page);
     this.#afterId = nextId ?? '';
     if (due.length === 0) return;
     const turns = due.map((endpoint) => ({ ...endpoint, priority: this.turns.priority(endpoint) }));

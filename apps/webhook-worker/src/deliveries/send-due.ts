@@ -92,13 +92,10 @@ async function claimFor(
   { endpointId, lane }: TurnJob,
   token: string,
 ): Promise<Claim> {
-  const { claimsDatabase, database, leaseMs, logger } = deps;
+  const { database, leaseMs, logger } = deps;
   const afterRoomId = lastRooms.get(endpointId) ?? '';
   try {
-    const claim = await claimDeliveries(
-      { claimsDatabase, database },
-      { endpointId, lane, token, leaseMs, afterRoomId },
-    );
+    const claim = await claimDeliveries(database, { endpointId, lane, token, leaseMs, afterRoomId });
     const room = claim.claimed.findLast(({ roomId }) => roomId !== null)?.roomId;
     if (room != null && claim.endpoint?.isLimited === true) lastRooms.set(endpointId, room);
     return claim;

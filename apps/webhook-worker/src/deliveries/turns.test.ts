@@ -154,21 +154,21 @@ test('draining starts no attempts, releases claimed deliveries and leaves the re
 });
 
 test('a claim that fails leaves the deliveries of other endpoints to be sent, and a scan finds its own', async () => {
-  const { claimsDatabase } = worker.deps;
+  const { database } = worker.deps;
   const receiver = await startReceiver();
   const [failing, other] = [
     await worker.newEndpoint(`${receiver.url}/a`, { slotMs: 64 }),
     await worker.newEndpoint(`${receiver.url}/b`, { slotMs: 64 }),
   ];
   let isFailing = true;
-  const sql: Deps['claimsDatabase']['sql'] = {
-    ...claimsDatabase.sql,
+  const sql: Deps['database']['sql'] = {
+    ...database.sql,
     $queryRaw: (query: TemplateStringsArray, ...values: unknown[]) =>
       isFailing && values.includes(failing)
         ? Promise.reject(new Error('no claim'))
-        : claimsDatabase.sql.$queryRaw(query, ...values),
+        : database.sql.$queryRaw(query, ...values),
   };
-  const deps = { ...worker.deps, claimsDatabase: Object.create(claimsDatabase, { sql: { value: sql } }) };
+  const deps = { ...worker.deps, database: Object.create(database, { sql: { value: sql } }) };
   const { turns } = start(deps);
   await emit(failing);
   await emit(other);

@@ -155,11 +155,11 @@ test('enforces the deadlines of connections, statements and transactions in a pr
 
 test('adds the options of the URL to its own, which win', async () => {
   const options = encodeURIComponent('-c TimeZone=Asia/Tokyo -c work_mem=5MB');
-  const database = open({ url: `${url}?options=${options}&application_name=mine`, asynchronousCommit: true });
+  const database = open({ url: `${url}?options=${options}&application_name=mine` });
   const [row] = await database.sql.$queryRaw<[Record<string, string>]>`
     SELECT current_setting('TimeZone') AS zone, current_setting('work_mem') AS memory,
-      current_setting('synchronous_commit') AS commit, current_setting('application_name') AS name`;
-  expect(row).toEqual({ zone: 'UTC', memory: '5MB', commit: 'off', name: 'mine' });
+      current_setting('application_name') AS name`;
+  expect(row).toEqual({ zone: 'UTC', memory: '5MB', name: 'mine' });
 });
 
 test('is not ready while its session is in another time zone or read-only', async () => {
@@ -287,7 +287,7 @@ describe('a conflict', () => {
 test('works through PgBouncer in transaction mode, with deadlines in transactions and the time zone of the database', async () => {
   const { throughPooler } = await startTestPgBouncer(url);
   const settings = { url: throughPooler(url), pooler: 'transaction', poolMax: 10 } as const;
-  const database = open({ ...settings, asynchronousCommit: true, indexesOnly: true });
+  const database = open({ ...settings, indexesOnly: true });
   const deadlines = () =>
     database.transaction(
       (tx) => tx.$queryRaw`

@@ -25,7 +25,7 @@ export interface DatabaseSettings extends ConnectionSettings, SessionWishes {
   readonly poolMax: number;
   /**
    * `transaction`: a pooler gives each transaction another session. Statements have no names then, deadlines are set in
-   * each transaction, and the database must set the time zone. Drops `asynchronousCommit` and `indexesOnly`.
+   * each transaction, and the database must set the time zone. Drops `indexesOnly`.
    */
   readonly pooler?: 'none' | 'transaction';
   /** Names the process in `pg_stat_activity`. PostgreSQL keeps the first 63 bytes. */

@@ -15,6 +15,7 @@ import pg from 'pg';
 import { Database, type DatabaseSettings } from './database.js';
 import { isDatabaseUnavailable } from './unavailable.js';
 import { probeWrite } from './session.js';
+import { COMMIT_SOON } from './sql.js';
 
 /** Short, so that a frozen server is noticed soon. */
 const DEADLINES = { connectMs: 4000, statementMs: 1500, transactionMs: 4000 };
@@ -154,6 +155,19 @@ test('a password and a CA that are replaced in their files need no restart', asy
   }
   writeFileSync(passwordFile, 'second\n');
   expect(await outcome(database.sql.$queryRaw`SELECT 1`)).toBe('done');
+});
+
+test('a statement with COMMIT_SOON does not wait for a synchronous standby, and the next statement does', async () => {
+  const { sql } = open({ url: urlOf([primary.port]), poolMax: 1, deadlines: DEADLINES });
+  expect(await outcome(sql.$queryRaw`SELECT 1`)).toBe('done');
+  standby.freeze();
+  try {
+    expect(await outcome(sql.$executeRaw`INSERT INTO notes SELECT 1 WHERE ${COMMIT_SOON}`)).toBe('done');
+    expect(await outcome(sql.$executeRaw`INSERT INTO notes VALUES (2)`)).toBe('unavailable');
+  } finally {
+    standby.thaw();
+  }
+  await eventually(async () => (await outcome(sql.$executeRaw`DELETE FROM notes`)) === 'done');
 });
 
 test('while a synchronous standby is away, writes hold a bounded number of connections, reads succeed, and no row is lost', async () => {

@@ -13,11 +13,6 @@ export interface SessionDeadlines {
 
 export interface SessionWishes {
   /**
-   * Commits do not wait for the disk. Use it for statements that PostgreSQL may lose in a crash without losing accepted
-   * work, such as claims. Reads stay consistent.
-   */
-  readonly asynchronousCommit?: boolean;
-  /**
    * Disables sequential scans in query plans. For a process whose every statement has an index: PostgreSQL would
    * otherwise keep a sequential scan that it planned for a small table, while the table grows, until it next analyses
    * the table.
@@ -62,7 +57,6 @@ export function ownSession(
       option('search_path', SCHEMA),
       ...(options === '' ? [] : [options]),
       ...Object.entries(SESSION_SETTINGS).map(([name, value]) => option(name, value)),
-      ...(wishes.asynchronousCommit === true ? ['-c synchronous_commit=off'] : []),
       ...(wishes.indexesOnly === true ? ['-c enable_seqscan=off'] : []),
     ].join(' '),
   };

@@ -14,6 +14,12 @@ export interface TypedSql {
   readonly $connect?: never;
 }
 
+/**
+ * A condition that always holds: the commit of its statement, outside of a transaction, does not wait for the disk. For
+ * statements that PostgreSQL may lose in a crash without losing accepted work. A later commit that waits keeps them too.
+ */
+export const COMMIT_SOON = Prisma.sql`(SELECT set_config('synchronous_commit', 'off', true)) = 'off'`;
+
 /** Maximum number of distinct prepared statements per connection; Prisma generates a small closed set. */
 const PREPARED_STATEMENTS_MAX = 300;
 

@@ -1,5 +1,6 @@
 import { SLOT_MS_MIN, SLOW_FROM_MS, TURN_DELIVERIES_MAX, type Lane, type SlotMs } from '@callplane/core';
 import type { Database, TypedSql } from '../client/database.js';
+import { COMMIT_SOON } from '../client/sql.js';
 import { Prisma } from '../generated/client.js';
 import type { ClaimedDelivery } from './delivery-leases.js';
 import { ENDPOINT_OPTION_FIELDS, IS_OPEN, SIGNING_KEY_VERSION } from './webhooks.sql.js';
@@ -35,29 +36,26 @@ interface ClaimedEndpoint {
   paceMs: number | null;
 }
 
-interface Databases {
-  /** Its commits do not wait for the disk. A claim that a crash of PostgreSQL undoes is made again. */
-  claimsDatabase: Pick<Database, 'sql'>;
-  database: Pick<Database, 'transaction'>;
-}
-
 /**
  * Claims due deliveries of an endpoint for one turn, and counts an attempt of each. The run's first claim pins URL and
  * secret. Locked rows are skipped, so that a claim never waits for a delivery. In the fast lane it claims nothing if the
  * endpoint has become slow.
  */
-export async function claimDeliveries(databases: Databases, request: ClaimRequest): Promise<Claim> {
-  const claim = await claimWith(databases.claimsDatabase.sql, request, {
+export async function claimDeliveries(
+  database: Pick<Database, 'sql' | 'transaction'>,
+  request: ClaimRequest,
+): Promise<Claim> {
+  const claim = await claimWith(database.sql, request, {
     allowed: Prisma.sql`CASE WHEN is_limited THEN 0 ELSE batch END`,
     rooms: Prisma.empty,
     due: dueOf(request.endpointId),
-    // Reading them has locked them.
-    free: Prisma.sql`SELECT id FROM chosen`,
+    // Reading them has locked them. A claim that a crash of PostgreSQL undoes is made again.
+    free: Prisma.sql`SELECT id FROM chosen WHERE ${COMMIT_SOON}`,
   });
   if (claim.endpoint?.isLimited !== true) return claim;
   // One claim of such an endpoint after the other, so that each sees all deliveries that are in flight. The commit is
   // synchronous: an event must not be sent while a crash of PostgreSQL has undone the claim of the one before it.
-  return databases.database.transaction(async (sql) => {
+  return database.transaction(async (sql) => {
     await sql.$queryRaw`SELECT 1 FROM webhook_endpoints WHERE id = ${request.endpointId} FOR NO KEY UPDATE`;
     return claimWith(sql, request, {
       allowed: allowedNow(request.endpointId),
