@@ -7,6 +7,7 @@ import {
   parseMasterKeys,
   seal,
   slotMsAfter,
+  TURN_DELIVERIES_MAX,
   type EventType,
 } from '@callplane/core';
 import {
@@ -195,7 +196,14 @@ export async function startTestWorker(more: Partial<Deps> = {}) {
     async claim(endpointId: string, count = 1, leaseMs = deps.leaseMs) {
       const rows: ClaimedDelivery[] = [];
       for (;;) {
-        const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs, afterRoomId: '' };
+        const request = {
+          endpointId,
+          lane: 'slow' as const,
+          token: randomUUID(),
+          leaseMs,
+          deliveriesMax: TURN_DELIVERIES_MAX,
+          afterRoomId: '',
+        };
         const { claimed } = await claimDeliveries(deps.database, request);
         rows.push(...claimed);
         if (claimed.length === 0 || rows.length >= count) return rows;

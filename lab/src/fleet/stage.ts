@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   childrenOf,
   freePort,
@@ -50,15 +51,20 @@ async function openStage(postgresSettings: string[] = []) {
     processes.destroy();
   };
   const password = randomBytes(16).toString('hex');
-  const postgres = await startPostgres({
-    dataDir: join(dir, 'postgres'),
-    port: await freePort(),
-    password,
-    durable: true,
-    settings: postgresSettings,
-    onSpawn,
-  });
-  onClose(() => postgres.stop());
+  const postgresPort = await freePort();
+  const openPostgres = async () => {
+    const server = await startPostgres({
+      dataDir: join(dir, 'postgres'),
+      port: postgresPort,
+      password,
+      durable: true,
+      settings: postgresSettings,
+      onSpawn,
+    });
+    onClose(() => server.stop());
+    return server;
+  };
+  const postgres = await openPostgres();
   const redis = await startRedis({ dir: join(dir, 'redis'), port: await freePort(), password, onSpawn });
   onClose(() => redis.stop());
   const environment = {
@@ -95,6 +101,12 @@ async function openStage(postgresSettings: string[] = []) {
     tenant,
     postgres,
     redis,
+    /** Stops PostgreSQL, and starts it again after some time. */
+    async restartPostgres(awayMs: number) {
+      await postgres.stop();
+      await delay(awayMs);
+      await openPostgres();
+    },
     /** Registers a server of one benchmark, to be stopped by `close`. */
     onClose,
     /** Starts an app, at a free port unless `env` names one. Its logs are discarded. */

@@ -294,7 +294,14 @@ describe('POST …/retry', () => {
   const set = (id: string, data: object) => api.database.prisma.webhookDelivery.update({ where: { id }, data });
   const inAnHour = () => new Date(Date.now() + 3_600_000);
   const claimOf = async (endpointId: string) => {
-    const request = { endpointId, lane: 'slow' as const, token: randomUUID(), leaseMs: 60_000, afterRoomId: '' };
+    const request = {
+      endpointId,
+      lane: 'slow' as const,
+      token: randomUUID(),
+      leaseMs: 60_000,
+      deliveriesMax: 1,
+      afterRoomId: '',
+    };
     return (await claimDeliveries(api.database, request)).claimed;
   };
 

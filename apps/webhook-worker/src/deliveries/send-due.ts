@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { laneOf, SLOW_FROM_MS, slotMsAfter, type SlotMs } from '@callplane/core';
+import { laneOf, SLOW_FROM_MS, slotMsAfter, TURN_DELIVERIES_MAX, type SlotMs } from '@callplane/core';
 import { claimDeliveries, isDatabaseUnavailable, type Claim, type ClaimedDelivery } from '@callplane/db';
 import type { TurnJob } from '@callplane/queue';
 import type { LRUCache } from 'lru-cache';
@@ -33,6 +33,8 @@ export interface SendDueContext {
   deps: Deps;
   /** The room of the latest claim of each endpoint with an order: the next claim begins behind it. */
   lastRooms: LRUCache<string, string>;
+  /** The duration of the latest attempt at each endpoint, in milliseconds: a claim takes what its turn can send. */
+  durationsMs: LRUCache<string, number>;
   isDraining(): boolean;
   /** The first claim has left due deliveries. */
   onMore(turn: TurnJob, claim: Claim): void;
@@ -73,6 +75,7 @@ export async function sendDue(context: SendDueContext, turn: TurnJob, token: str
         }
         const attempted = await attempt(context, turn, delivery, index === 0 ? 0 : now - askedAtMs);
         if (attempted === null) continue;
+        context.durationsMs.set(turn.endpointId, attempted.attempt.durationMs);
         const expectedMs = slotMsAfter(slotMs, { durationMs: attempted.attempt.durationMs, hung: attempted.hung });
         slotMs = expectedMs;
         outcomes.push(() => attempted.settle(expectedMs));
@@ -88,14 +91,16 @@ export async function sendDue(context: SendDueContext, turn: TurnJob, token: str
 }
 
 async function claimFor(
-  { deps, lastRooms }: SendDueContext,
+  { deps, lastRooms, durationsMs }: SendDueContext,
   { endpointId, lane }: TurnJob,
   token: string,
 ): Promise<Claim> {
   const { database, leaseMs, logger } = deps;
   const afterRoomId = lastRooms.get(endpointId) ?? '';
+  const fitting = Math.ceil(TURN_MS_MAX / (durationsMs.get(endpointId) ?? 0));
+  const deliveriesMax = Math.max(1, Math.min(TURN_DELIVERIES_MAX, fitting));
   try {
-    const claim = await claimDeliveries(database, { endpointId, lane, token, leaseMs, afterRoomId });
+    const claim = await claimDeliveries(database, { endpointId, lane, token, leaseMs, deliveriesMax, afterRoomId });
     const room = claim.claimed.findLast(({ roomId }) => roomId !== null)?.roomId;
     if (room != null && claim.endpoint?.isLimited === true) lastRooms.set(endpointId, room);
     return claim;

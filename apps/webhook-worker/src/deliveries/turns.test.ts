@@ -1,11 +1,14 @@
+import { randomUUID } from 'node:crypto';
 import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { newId } from '@callplane/core';
 import { JobWorkers, QUEUE_OF_LANE, readQueueDepths, type TurnJob } from '@callplane/queue';
 import { eventually } from '@callplane/testing';
+import { LRUCache } from 'lru-cache';
 import type { Deps } from '../deps.js';
 import { startReceiver, startTarPit } from '../receivers.testkit.js';
 import { startTestWorker, type TestWorker } from '../worker.testkit.js';
 import { Scan } from './scan.js';
+import { sendDue } from './send-due.js';
 import { Turns } from './turns.js';
 
 /** Deadline of an attempt in these tests, a fifth of the contract's 10 s. */
@@ -107,6 +110,28 @@ test('one endpoint uses all four slots, but no more, and Redis shows its turns a
     expect(await depth()).toMatchObject({ waiting: 0, active: 0, delayed: 0 });
     return true;
   });
+});
+
+test('a turn claims no more deliveries than it can send', async () => {
+  const answers: (() => void)[] = [];
+  const receiver = await startReceiver((_request, response) => void answers.push(() => response.end()));
+  const endpointId = await worker.newEndpoint(receiver.url, { slotMs: 64 });
+  const [{ environmentId } = { environmentId: '' }] = await worker.emit(endpointId, 8);
+  const durationsMs = new LRUCache<string, number>({ max: 1 });
+  durationsMs.set(endpointId, 100);
+  let isDraining = false;
+  const context = {
+    ...{ deps: worker.deps, lastRooms: new LRUCache<string, string>({ max: 1 }), durationsMs },
+    ...{ isDraining: () => isDraining, onMore: () => undefined, onSlow: () => undefined },
+  };
+  const turn = randomUUID();
+  const sent = sendDue(context, { turn, endpointId, environmentId, slotMs: 64, lane: 'fast', ticket: 0 }, turn);
+  await eventually(() => answers.length === 1);
+  // A turn sends for 250 ms.
+  expect(await count({ status: 'delivering' })).toBe(3);
+  isDraining = true;
+  answers[0]!();
+  await Promise.all((await sent).settling);
 });
 
 test('a tenant whose proven endpoints begin to hang holds three of four slots beside another tenant', async () => {

@@ -15,8 +15,11 @@ const TAKEN_OVER_MAX = 16;
  * know how many slots their environments use meanwhile. So they are few, and turns of a later scan begin soon.
  */
 const SLOW_WAITING_MAX = 2 * CONCURRENCY_PER_WORKER;
-/** Endpoints with an order whose latest room a worker remembers. The claims of a forgotten one begin at the first room. */
-const LAST_ROOMS_MAX = 10_000;
+/**
+ * Endpoints whose latest room, with an order, and latest duration a worker remembers. The claims of a forgotten one begin
+ * at the first room, and take more than they send.
+ */
+const ENDPOINTS_MAX = 10_000;
 
 /**
  * Takes turns, from Redis or, without it, from scans: each gets a slot (`admission.ts`), sends due deliveries of its
@@ -38,7 +41,8 @@ export class Turns {
     this.#admission = new Admission(workers);
     this.#sending = {
       deps,
-      lastRooms: new LRUCache({ max: LAST_ROOMS_MAX }),
+      lastRooms: new LRUCache({ max: ENDPOINTS_MAX }),
+      durationsMs: new LRUCache({ max: ENDPOINTS_MAX }),
       isDraining: () => this.#isDraining,
       onMore: (turn, claim) => this.#useMoreSlots(turn, claim),
       onSlow: (turn) => this.#admission.onSlow(turn),

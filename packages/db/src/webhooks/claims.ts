@@ -14,6 +14,8 @@ interface ClaimRequest {
   /** Fencing token of all deliveries that the claim takes. */
   token: string;
   leaseMs: number;
+  /** Deliveries to claim at most, of an endpoint that is quick and has no limits. Others get one. */
+  deliveriesMax: number;
   /** The room after which the claim of an endpoint with an order begins. */
   afterRoomId: string;
 }
@@ -85,14 +87,14 @@ async function claimWith(
   request: ClaimRequest,
   { allowed, rooms, due, free }: ClaimParts,
 ): Promise<Claim> {
-  const { endpointId, lane, token, leaseMs } = request;
+  const { endpointId, lane, token, leaseMs, deliveriesMax } = request;
   const rows = await sql.$queryRaw<ClaimRow[]>`
     WITH RECURSIVE found AS MATERIALIZED (
       SELECT e.*, ordering <> 'none' OR max_per_second IS NOT NULL OR max_concurrent IS NOT NULL AS is_limited,
         ${SIGNING_KEY_VERSION} AS version_now,
         CASE WHEN ${lane} = 'fast' AND coalesce(slot_ms, ${SLOW_FROM_MS}::int) >= ${SLOW_FROM_MS}::int THEN 0
           WHEN slot_ms > ${SLOT_MS_MIN}::int OR slot_ms IS NULL OR max_per_second IS NOT NULL OR max_concurrent IS NOT NULL
-          THEN 1 ELSE ${TURN_DELIVERIES_MAX}::int END AS batch,
+          THEN 1 ELSE ${deliveriesMax}::int END AS batch,
         greatest(least(next_attempt_at, now() + interval '1 second'),
           now() - ${RATE_BURST_MS}::int * interval '1 millisecond') AS token_at
       FROM webhook_endpoints e WHERE id = ${endpointId} AND enabled AND deleted_at IS NULL
