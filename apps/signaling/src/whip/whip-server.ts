@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { addressKey, boundDetails, boundMessage, PublicError } from '@callplane/core';
-import { hostRefusal, requestIdOf, type Logger } from '@callplane/runtime';
+import { hostRefusal, KeyedBound, requestIdOf, type Logger } from '@callplane/runtime';
 import type { SignalingMetrics } from '../metrics.js';
 import { FRAGMENT_TYPE, SDP_TYPE, WHIP_PATH, type WhipAnswered, type WhipCaller } from './whip-requests.js';
 import type { WhipRequests } from './whip-requests.js';
@@ -10,8 +10,9 @@ const OFFER_BYTES_MAX = 64 * 1024;
 const FRAGMENT_BYTES_MAX = 16 * 1024;
 /** Bytes of a body beyond its bound that are read, so that the client gets the answer. */
 const DISCARDED_BYTES_MAX = 1024 * 1024;
-/** Requests that hold a body or wait for the media server. */
+/** Requests that hold a body or wait for the media server: of all environments, and of one. */
 const REQUESTS_MAX = 256;
+const REQUESTS_PER_ENVIRONMENT_MAX = 64;
 const SESSION_PATH = /^\/v1\/whip\/(sess_[0-7][0-9a-z]{25})$/;
 
 export interface WhipServerDeps {
@@ -34,7 +35,7 @@ interface Call extends WhipCaller {
 
 /** The HTTP of RFC 9725: methods, types, bounds of bodies, CORS, and errors in the shape of the REST API. */
 export class WhipServer {
-  #running = 0;
+  readonly #running = new KeyedBound({ max: REQUESTS_MAX, perKeyMax: REQUESTS_PER_ENVIRONMENT_MAX });
 
   constructor(private readonly deps: WhipServerDeps) {}
 
@@ -93,10 +94,11 @@ export class WhipServer {
     const allow = sessionId === null ? 'OPTIONS, POST' : 'OPTIONS, PATCH, DELETE';
     const isAllowed = allow.split(', ').includes(request.method ?? '');
     if (!isAllowed) throw new PublicError('METHOD_NOT_ALLOWED', { headers: { allow } });
-    if (this.#running >= REQUESTS_MAX) throw whipError('UNAVAILABLE');
+    if (this.#running.total >= REQUESTS_MAX) throw whipError('UNAVAILABLE');
     const { requests } = this.deps;
     const authentic = await requests.authenticate(call, sessionId === null);
-    this.#running += 1;
+    const giveBack = this.#running.take(authentic.claims.tenant.environmentId);
+    if (giveBack === null) throw whipError('RATE_LIMITED');
     try {
       if (sessionId === null) {
         if (!this.deps.hasRoom()) throw whipError('UNAVAILABLE');
@@ -107,7 +109,7 @@ export class WhipServer {
       const body = await bodyOf(request, FRAGMENT_TYPE, FRAGMENT_BYTES_MAX);
       return await requests.patch(authentic, call.address, { sessionId, match: matchOf(request), body });
     } finally {
-      this.#running -= 1;
+      giveBack();
     }
   }
 

@@ -1,6 +1,7 @@
+import { connect } from 'node:net';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { PERMISSIONS, type Permission } from '@callplane/core';
-import { rawExchange } from '@callplane/testing';
+import { newId, PERMISSIONS, type Permission } from '@callplane/core';
+import { eventually, rawExchange } from '@callplane/testing';
 import { startTestSignaling, type TestInstance, type TestSignaling } from '../signaling.testkit.js';
 import { codeOf, FRAGMENT, post, request, SDP } from './whip.testkit.js';
 
@@ -181,5 +182,22 @@ describe('a session path', () => {
     expect(limited.length).toBeGreaterThan(20);
     expect(answers.filter(({ status }) => status === 404).length).toBeGreaterThanOrEqual(60);
     expect(Number(limited[0]?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  });
+
+  test('leaves other environments their share while one sends bodies slowly', async () => {
+    const { token } = await invited();
+    const other = await invited({ claims: { environmentId: newId('environment') } });
+    const head = `POST /v1/whip HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n`;
+    const sockets = Array.from({ length: 64 }, () =>
+      connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined),
+    );
+    for (const socket of sockets) socket.write(`${head}Content-Type: ${SDP}\r\nContent-Length: 9\r\n\r\n`);
+    await eventually(async () => {
+      const refused = await post(url, token, 'v=0');
+      return refused.status === 429 && Number(refused.headers.get('retry-after')) === 1;
+    });
+    expect((await post(url, other.token, 'v=0')).status).toBe(400);
+    for (const socket of sockets) socket.destroy();
+    await eventually(async () => (await post(url, token, 'v=0')).status === 400);
   });
 });
