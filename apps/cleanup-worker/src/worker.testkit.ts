@@ -58,7 +58,7 @@ export async function startTestWorker({
   const [{ url }, redis] = await Promise.all([createTestDatabase(), startTestRedis()]);
   const database = new Database({ url, poolMax: 25, deadlines: PATIENT_DEADLINES });
   const producer = new JobProducer(redis.url, { onLost: () => undefined, onReady: () => undefined });
-  await eventually(() => producer.health.trouble === null);
+  await eventually(() => producer.health.check().then(() => true));
   stopAtEnd(() => Promise.all([producer.close(), database.close()]));
 
   const lines: LogLine[] = [];
