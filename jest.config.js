@@ -3,6 +3,8 @@
  * `npm test`, which builds first: tests that spawn apps run the code in dist/. packages/dev/src/test/main.ts describes
  * the tiers; without one, as in an editor, every file can run.
  */
+import { LIBRARIES } from './packages/testing/jest/libraries.mjs';
+
 const tier = process.env.CALLPLANE_TEST_TIER ?? 'some';
 const PARTS = ['<rootDir>/apps', '<rootDir>/packages', '<rootDir>/tests'];
 const SLOW = '\\.slow\\.test\\.ts$';
@@ -10,6 +12,8 @@ const FULL = '\\.full\\.test\\.ts$';
 /** Needs the media server of the images. */
 const IMAGE = '\\.image\\.test\\.ts$';
 const CONTAINERS = '<rootDir>/tests/containers/';
+/** Adds network interfaces, at which browsers drop what they load. The laboratory opens no browser. */
+const LINE = '<rootDir>/tests/line/';
 
 /** Where each tier looks, which files it leaves out, and which alone it takes if these are not all. */
 const TIERS = {
@@ -17,7 +21,7 @@ const TIERS = {
   all: { roots: PARTS, without: [FULL, IMAGE, CONTAINERS] },
   rest: {
     roots: PARTS,
-    without: [FULL, IMAGE, CONTAINERS, '<rootDir>/tests/ends/'],
+    without: [FULL, IMAGE, CONTAINERS, LINE, '<rootDir>/tests/ends/'],
     only: ['**/*.slow.test.ts', '<rootDir>/tests/**/*.test.ts'],
   },
   full: { roots: PARTS, without: [IMAGE, CONTAINERS] },
@@ -30,11 +34,19 @@ const TIERS = {
       '**/apps/signaling/src/media.slow.test.ts',
     ],
   },
-  lab: { roots: ['<rootDir>/lab'], without: [] },
+  lab: { roots: ['<rootDir>/lab', '<rootDir>/tests/line'], without: [] },
   containers: { roots: ['<rootDir>/tests/containers'], without: [] },
   some: { roots: [...PARTS, '<rootDir>/lab'], without: [IMAGE, CONTAINERS] },
 };
 const { roots, without, only = ['**/*.test.ts'] } = TIERS[tier];
+
+/** packages/testing/jest/share-libraries.mjs */
+const libraries = Object.fromEntries(
+  Object.keys(LIBRARIES).map((name) => [
+    `^${name}$`,
+    `<rootDir>/packages/testing/dist/libraries/${name.replaceAll('/', '+')}.mjs`,
+  ]),
+);
 
 export default {
   roots,
@@ -49,8 +61,7 @@ export default {
   testEnvironmentOptions: { customExportConditions: ['source', 'node', 'node-addons'] },
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
-    // packages/testing/jest/join-modules.mjs
-    '^(typebox|bullmq)$': '<rootDir>/packages/testing/dist/modules/$1.mjs',
+    ...libraries,
     '^fast-check$': '<rootDir>/packages/testing/jest/fast-check.mjs',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },

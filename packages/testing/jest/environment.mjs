@@ -1,3 +1,4 @@
+import { types } from 'node:util';
 import { TestEnvironment } from 'jest-environment-node';
 // Jest does not transform an ES module here, so this imports the built package: `npm test` builds first.
 import { stopAll } from '../dist/resources.js';
@@ -53,6 +54,19 @@ export default class CallplaneEnvironment extends TestEnvironment {
   constructor(config, context) {
     super(config, context);
     this.global[Symbol.for('callplane.worker')] = keepServers;
+    this.global['callplane.library'] = (url) => import(url);
+    // The errors and dates of shared libraries, and of Node, are errors and dates in a test, too.
+    const isNamed = (name) => (value) => types.isNativeError(value) && value.name === name;
+    const areOnes = { Error: types.isNativeError, Date: types.isDate };
+    for (const name of ['AggregateError', 'SyntaxError', 'TypeError']) areOnes[name] = isNamed(name);
+    for (const [name, isOne] of Object.entries(areOnes)) {
+      const own = this.global[name];
+      Object.defineProperty(own, Symbol.hasInstance, {
+        value(value) {
+          return Function.prototype[Symbol.hasInstance].call(this, value) || (this === own && isOne(value));
+        },
+      });
+    }
   }
 
   async teardown() {

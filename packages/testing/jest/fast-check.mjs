@@ -3,8 +3,9 @@
  * so that a change fails because of itself and not by chance. `npm run test:full` tries new ones; its failures print
  * their seed, which belongs into the test as an example.
  */
-// A package's own path, because the mapped name leads back here.
-import fc from '../node_modules/fast-check/lib/fast-check.js';
+// A package's own path, because the mapped name leads back here. environment.mjs has the function.
+const file = new URL('../node_modules/fast-check/lib/fast-check.js', import.meta.url);
+const { default: fc } = await globalThis['callplane.library'](file.href);
 
 const SEED = 20_261_122;
 

@@ -41,10 +41,12 @@ export type Ask = <T>(what: string, argument?: unknown) => Promise<T>;
 
 /** Loads tests/browser/page.mjs with the SDK into a page, from the site of `servePage`. */
 export async function askPage(page: ScriptedPage, origin: string): Promise<Ask> {
-  await page.goto(origin);
-  // Playwright's `waitForFunction` needs `unsafe-eval` as soon as it has to wait.
   const isLoaded = () => (globalThis as unknown as { participant?: object }).participant !== undefined;
-  await eventually(() => page.evaluate(isLoaded, ['', undefined]));
+  // Chromium drops what it loads when an interface comes or goes, as in tests with network namespaces.
+  await eventually(async () => {
+    await page.goto(origin);
+    return page.evaluate(isLoaded, ['', undefined]);
+  });
   const ask = (what: string, argument?: unknown): Promise<unknown> =>
     page.evaluate(
       ([name, value]) =>

@@ -6,7 +6,7 @@
  * - `--full`: everything of `--all` and the files named *.full.test.ts, and then all with Node 26, too
  * - `--image`: the contract of the API, against the file system of its container image, and media, against the Janus of
  *   infra/janus, which it builds; the files named *.image.test.ts
- * - `--lab`: the tests of lab/; `--containers`: tests/containers, on this machine's Docker engine
+ * - `--lab`: the tests of lab/ and tests/line; `--containers`: tests/containers, on this machine's Docker engine
  *
  * A path or `--testPathPatterns` selects files of all tiers. `--retry` runs a few failed files once more, alone, and
  * lists a file that then passes as unstable. `--recommended` runs the tier with Node 26. The last line is `N passed, N

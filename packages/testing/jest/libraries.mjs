@@ -1,0 +1,20 @@
+/** The libraries that all test files of a worker share, each with a package that may import it. */
+export const LIBRARIES = {
+  '@prisma/adapter-pg': 'db',
+  '@prisma/client/runtime/client': 'db',
+  ajv: '../apps/api',
+  'ajv-formats': '../apps/api',
+  'ajv/dist/2020.js': '../apps/api',
+  bullmq: 'queue',
+  express: '../apps/api',
+  got: '../apps/webhook-worker',
+  helmet: '../apps/api',
+  ioredis: 'queue',
+  jsonwebtoken: '../apps/api',
+  pg: 'db',
+  'prom-client': 'runtime',
+  supertest: '../apps/api',
+  typebox: 'runtime',
+  winston: 'runtime',
+  ws: 'media',
+};
