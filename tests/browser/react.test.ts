@@ -221,6 +221,15 @@ async function inspect(page: Page, name: string): Promise<void> {
 }
 
 describe('a call of components', () => {
+  test('says once why a participant without permissions publishes neither device', async () => {
+    const page = await open();
+    const body = { participantName: 'Ada', permissions: ['room:join'] };
+    const { token } = (await stage.call('POST', `/v1/rooms/${await stage.newRoom()}/tokens`, body)).body;
+    const props = { url: stage.url, token, audio: true, video: true };
+    await page.evaluate(`{ globalThis.root = made.render(place, 'Call', ${JSON.stringify(props)}); }`);
+    await page.getByText('You may not do that in this room.', { exact: true }).waitFor();
+  });
+
   test('joins once in StrictMode with React 18 and 19, plays, mutes and chats, and closes its devices with its component', async () => {
     const roomId = await stage.newRoom();
     const [ada, bob] = await Promise.all([open(19), open(18)]);

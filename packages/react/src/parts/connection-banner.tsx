@@ -53,10 +53,10 @@ function noticeText(texts: Texts, notice: Notice | undefined): string {
   return 'error' in notice ? readable(texts, notice.error) : texts.deviceGone(texts.sources[notice.source]);
 }
 
-/** Devices that could not be opened. A screen that the user did not choose needs no message. */
+/** Devices that could not be opened, each reason once. A screen that the user did not choose needs no message. */
 function textOf(texts: Texts, failures: readonly TrackFailure[]): string {
-  return failures
+  const all = failures
     .filter(({ source, code }) => !source.startsWith('screen') || code !== 'device_permission_denied')
-    .map((failure) => readableCode(texts, failure, [failure.source]))
-    .join(' ');
+    .map((failure) => readableCode(texts, failure, [failure.source]));
+  return [...new Set(all)].join(' ');
 }
