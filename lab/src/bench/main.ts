@@ -20,6 +20,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   },
   signaling: { what: 'ends of rooms', load: () => import('./signaling.js') },
   rooms: { what: 'rooms of up to 10,000, without media', load: () => import('./rooms.js') },
+  streams: { what: 'bytes a second of streams between participants', load: () => import('./streams.js') },
   'media-quality': { what: 'picture and sound on bad lines, in Chromium', load: () => import('./media-quality.js') },
   encryption: { what: 'frames and processor time with end-to-end encryption', load: () => import('./encryption.js') },
   recordings: { what: 'processor time of recordings and their composites', load: () => import('./recordings.js') },

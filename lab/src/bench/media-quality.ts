@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { hostIPv4 } from '@callplane/local-servers';
@@ -15,6 +16,8 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 1);
 const CUT_MS = 12_000;
 const SAMPLE_MS = 500;
 const IS_ADAPTIVE = process.env.BENCH_ADAPTIVE !== 'off';
+/** `both` measures each scenario without and with encryption, one after the other in each round. */
+const ENCRYPTED = process.env.BENCH_ENCRYPTION === 'both' ? [false, true] : [false];
 
 interface Scenario {
   name: string;
@@ -62,23 +65,29 @@ export const run = () =>
     const chosen = process.env.BENCH_SCENARIOS?.split(',');
     printTitles();
     for (const scenario of SCENARIOS.filter(({ name }) => chosen?.includes(name) ?? true)) {
-      const rounds: Measured[] = [];
-      const measureOne = async () => {
-        rounds.push(await measure({ bench, pages, shaper }, scenario));
-      };
-      for (let round = 0; round < ROUNDS; round++) await bounded(scenario.name, pages, measureOne);
-      if (rounds.length > 0) report(scenario.name, rounds);
+      const rows = ENCRYPTED.map((isEncrypted) => ({
+        isEncrypted,
+        name: `${scenario.name}${isEncrypted ? ', encrypted' : ''}`,
+        rounds: [] as Measured[],
+      }));
+      for (let round = 0; round < ROUNDS; round++)
+        for (const { name, isEncrypted, rounds } of rows)
+          await bounded(name, pages, async () => {
+            rounds.push(await measure({ bench, pages, shaper }, scenario, isEncrypted));
+          });
+      for (const { name, rounds } of rows) if (rounds.length > 0) report(name, rounds);
     }
   });
 
-async function measure({ bench, pages, shaper }: Servers, scenario: Scenario): Promise<Measured> {
+async function measure({ bench, pages, shaper }: Servers, scenario: Scenario, isEncrypted: boolean): Promise<Measured> {
   const { who, line, ms = LIMITED_MS, isFromStart = false } = scenario;
-  const room = await bench.newRoom();
+  const room = await bench.client.newRoom({ encryption: isEncrypted ? 'required' : 'none' });
+  const secret = isEncrypted ? { encryption: { key: randomBytes(32).toString('base64url') } } : {};
   const enter = async (participant: string, options: object = {}) => {
     const page = await pages.open();
     const relay = participant === who ? { iceTransportPolicy: 'relay', relayThrough: shaper.port } : {};
     const token = await bench.token(room, participant);
-    await page.join({ url: bench.url, token, adaptive: IS_ADAPTIVE, ...relay, ...options });
+    await page.join({ url: bench.url, token, adaptive: IS_ADAPTIVE, ...secret, ...relay, ...options });
     return page;
   };
   const begin = () => shaper.shape({ down: line, up: line });
