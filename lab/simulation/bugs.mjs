@@ -25,6 +25,8 @@ const END_STEPS = 'apps/cleanup-worker/src/operations/room-end/room-end.ts';
 const RECORDING_ENDS = 'packages/db/src/recordings/recording-ends.ts';
 const MOVES = 'packages/db/src/operations/participant-move.ts';
 const JOINS = 'packages/db/src/sessions/join-sessions.ts';
+const MEDIA_FORWARDS = 'packages/db/src/media/media-forwards.ts';
+const PLACEMENT = 'packages/db/src/media/room-placement.ts';
 const IDEMPOTENCY = 'packages/db/src/idempotency/idempotency.repository.ts';
 
 /**
@@ -377,6 +379,28 @@ export const BUGS = [
     "room.status === 'created' && room.record !== null",
     'room.record !== null',
   ]),
+  // Forwards.
+  bug('forwards-without-receivers', 'a forward stays open although nobody receives it', [
+    MEDIA_FORWARDS,
+    'f.wanted_until < now())',
+    'f.wanted_until < now() AND false)',
+  ]),
+  bug(
+    'rooms-left-on-further-servers',
+    'the end of a room destroys it on its own media server only, and no pass finds ended rooms',
+    [
+      PLACEMENT,
+      'SELECT unnest(further_node_ids) FROM rooms WHERE',
+      'SELECT unnest(further_node_ids) FROM rooms WHERE false AND',
+    ],
+    [
+      PLACEMENT,
+      'SELECT from_node_id FROM media_forwards WHERE',
+      'SELECT from_node_id FROM media_forwards WHERE false AND',
+    ],
+    [PLACEMENT, 'SELECT to_node_id FROM media_forwards WHERE', 'SELECT to_node_id FROM media_forwards WHERE false AND'],
+    ['apps/cleanup-worker/src/reconcile/media-orphans.ts', "return 'ended';", 'return null;'],
+  ),
   // Idempotency.
   bug('key-without-lock', 'two requests with one idempotency key run at once', [
     IDEMPOTENCY,

@@ -1,3 +1,4 @@
+import { isForwarded } from '@callplane/core';
 import { INVARIANTS } from '@callplane/db';
 import { queryOf, SETTINGS } from '../../packages/db/src/invariants/invariants.js';
 import {
@@ -155,11 +156,52 @@ async function joinViolations({ clients, fleet }: Run, read: Read): Promise<Viol
   return found;
 }
 
+/** No server has media of an ended room, or of a participant who was removed or moved. */
 async function mediaViolations({ fleet }: Run, read: Read): Promise<Violation[]> {
+  const { servers, feeds } = fleet.media;
   const ended = await read(`SELECT id FROM rooms WHERE status = 'ended'`);
   const gone = new Set(ended.map(({ id }) => String(id)));
-  const left = fleet.mediaRooms().filter((roomId) => gone.has(roomId));
-  return left.map((detail) => ({ name: 'media-of-ended-rooms', detail }));
+  const left = servers.flatMap(({ rooms }) => [...rooms.keys()].filter((roomId) => gone.has(roomId)));
+  const away = await read(`
+    SELECT s.id FROM participant_sessions s JOIN runtime_operations o ON o.participant_id = s.participant_id
+    WHERE o.kind IN ('participant.remove', 'participant.move') AND o.status = 'completed' AND s.ended_at IS NOT NULL`);
+  const removed = new Set(away.map(({ id }) => String(id)));
+  return [
+    ...left.map((detail) => ({ name: 'media-of-ended-rooms', detail })),
+    ...feeds
+      .filter(({ feedId }) => removed.has(feedId.split('-')[0] ?? ''))
+      .map(({ feedId, server }) => ({ name: 'media-of-removed', detail: `${feedId} on ${server}` })),
+    ...(await forwardViolations({ fleet }, read)),
+  ];
+}
+
+/** Participants receive the tracks of their room from either server, and the servers forward nothing else. */
+async function forwardViolations({ fleet }: Pick<Run, 'fleet'>, read: Read): Promise<Violation[]> {
+  const found: Violation[] = [];
+  const { media } = fleet;
+  const { feeds } = media;
+  const rows = await read('SELECT id, feed_id, to_node_id, state FROM media_forwards');
+  const held = new Set(fleet.of('gateway').flatMap(({ gateway }) => [...(gateway?.held ?? [])]));
+  const pairs = await read(`
+    SELECT s.id AS viewer, t.feed_id AS feed FROM session_tracks t
+    JOIN participant_sessions p ON p.id = t.session_id AND p.ended_at IS NULL
+    JOIN participant_sessions s ON s.room_id = p.room_id AND s.id <> p.id AND s.ended_at IS NULL`);
+  const wanted = new Set<string>();
+  for (const { viewer, feed } of media.servers.length > 1 ? pairs : []) {
+    if (!held.has(String(viewer)) || !feeds.some(({ feedId }) => feedId === feed)) continue;
+    const name = media.receivedAs(String(viewer), String(feed));
+    if (name === null) found.push({ name: 'tracks-received', detail: `${String(viewer)} lacks ${String(feed)}` });
+    else wanted.add(name);
+  }
+  const unwanted = rows.filter(({ id, state }) => state !== 'up' || !wanted.has(String(id)));
+  found.push(...violationsOf('forwards-wanted', unwanted));
+  const names = new Set(rows.map(({ id }) => id));
+  for (const { feedId, forwards, server } of feeds) {
+    const all = isForwarded(feedId) ? [feedId] : [...forwards];
+    const strays = all.filter((name) => !names.has(name));
+    found.push(...strays.map((name) => ({ name: 'forwards-have-rows', detail: `${name} on ${server}` })));
+  }
+  return found;
 }
 
 /** Events of erased participants are erased once their deliveries have ended. */

@@ -76,7 +76,8 @@ export class Clients {
     /** Of a tenant. */
     private readonly listDeliveries: (tenant: number) => Promise<KnownDelivery[]>,
   ) {
-    this.participants = new Participants(fleet, process, random);
+    const receive = customers.regions.length > 0;
+    this.participants = new Participants(fleet, process, random, receive, (person) => void this.#publish(person));
   }
 
   perform(action: Action): void {
@@ -200,12 +201,16 @@ export class Clients {
     if (action.do === 'resume') await this.participants.resume(person);
     else if (action.do === 'leave') this.participants.leave(person);
     else if (action.do === 'lose') this.participants.lose(person);
-    else {
-      const holder = this.participants.holderOf(sessionId);
-      const { gateway } = holder ?? {};
-      if (holder === undefined || gateway === undefined) return;
-      await this.#reach(holder, `publishes ${sessionId}`, () => gateway.publish(sessionId)).catch(() => null);
-    }
+    else await this.#publish(person);
+  }
+
+  async #publish(person: Person): Promise<void> {
+    const { sessionId = '' } = person;
+    const holder = this.participants.holderOf(sessionId);
+    const { gateway } = holder ?? {};
+    if (holder === undefined || gateway === undefined) return;
+    person.publishes = true;
+    await this.#reach(holder, `publishes ${sessionId}`, () => gateway.publish(sessionId)).catch(() => null);
   }
 
   async #join(room: KnownRoom, roomId: string, { who, staysAway }: RoomAction & { do: 'join' }): Promise<void> {
@@ -213,7 +218,9 @@ export class Clients {
     room.people.set(who, person);
     if (staysAway === true) person.staysAway = true;
     if (person.participantId === undefined) {
-      const body = { participantName: `person ${who}`, permissions: ['room:join', 'audio:publish'] };
+      const region = this.customers.regions[who % 2];
+      const named = { participantName: `person ${who}`, ...(region !== undefined && { region }) };
+      const body = { ...named, permissions: ['room:join', 'audio:publish'] };
       const caller = this.#caller(room.tenant);
       const answer = await this.#ask({ operationId: 'issueToken', caller, params: { roomId }, body });
       if (answer?.status !== 201) return;

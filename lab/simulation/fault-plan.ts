@@ -4,6 +4,10 @@ import { Random } from '../src/random.js';
 
 type Worker = 'cleanup-worker' | 'webhook-worker';
 
+/** The states of a forward as statements enter them. */
+export type ForwardState = 'opening' | 'up' | 'closing' | 'deleted';
+type Loss = 'dies' | 'freezes' | 'is cut off';
+
 /**
  * `outlive lease`: the worker freezes `afterCommits` commits after a claim, until another worker has its row.
  * `let lease expire`: all processes pause then, until the lease has just expired.
@@ -12,6 +16,8 @@ type Worker = 'cleanup-worker' | 'webhook-worker';
  * `stop after claim`: a supervisor stops the worker while its claim is on the way.
  * `freeze in join`: the gateway freezes between the read that decides a join and its write. Meanwhile a client ends the
  * room or removes the participant, and the gateway continues when that is accepted.
+ * `lose at forward`: as soon as a forward enters the state, a media server, by its place, or the process that has written
+ * it is lost for some time. A media server that dies loses its rooms.
  * `media fails`: the media server answers every request with an error, until all operations have failed or completed.
  */
 export type Fault =
@@ -26,6 +32,7 @@ export type Fault =
   | { do: 'drain'; index: number; atMs: number }
   | { do: 'redis away'; atMs: number; forMs: number }
   | { do: 'media away' | 'media hangs'; atMs: number; forMs: number }
+  | { do: 'lose at forward'; state: ForwardState; lost: 'writer' | number; how: Loss; forMs: number }
   | { do: 'all pause'; atMs: number; forMs: number };
 
 export const INSTANCES: Readonly<Record<Role, number>> = {
@@ -61,6 +68,18 @@ export function faultsOf(seed: number, random: Random): Fault[] {
     ...longFaultsOf(new Random(seed).fork('long')),
     ...recorderFaultsOf(new Random(seed).fork('recorders')),
   ];
+}
+
+/** @param random of its own. The number of media servers may be 1: then there is no forward. */
+export function forwardFaultsOf(random: Random, mediaServers: number): Fault[] {
+  return Array.from({ length: mediaServers === 1 ? 0 : random.between(0, 3) }, () => ({
+    do: 'lose at forward',
+    state: random.pick<ForwardState>(['opening', 'up', 'up', 'closing', 'deleted']),
+    lost: random.pick(['writer', 0, 1]),
+    how: random.pick<Loss>(['dies', 'freezes', 'is cut off']),
+    // Just below and well above the time after which a room leaves the server.
+    forMs: random.pick([1000, 4000, 12_000]),
+  }));
 }
 
 function anyFaultsOf(random: Random): Fault[] {

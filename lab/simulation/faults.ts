@@ -1,9 +1,9 @@
 import { LEASE_SECONDS } from '@callplane/core';
 import type { Fleet } from './fleet.js';
 import { CLAIM, LeaseFaults } from './lease-faults.js';
-import type { Fault } from './fault-plan.js';
+import type { Fault, ForwardState } from './fault-plan.js';
 import type { Answer, Effect } from './ports/gate.js';
-import type { SimMediaServer } from './ports/media.js';
+import type { SimMedia } from './ports/media.js';
 import type { Postgres } from './ports/postgres.js';
 import { CALM, type SimRedis } from './ports/redis.js';
 import type { SimProcess } from './processes.js';
@@ -18,18 +18,27 @@ const OTHERS_RUN_MS = 10_000;
 /** Until a process wakes up whose lease another one takes over, in milliseconds. */
 const WAKES_AFTER_MS = [0, 0, 3, 20];
 
+/** The statements of packages/db/src/media/media-forwards.ts. */
+const FORWARD_ENTERS: Readonly<Record<ForwardState, RegExp>> = {
+  opening: /INSERT INTO media_forwards/,
+  up: /UPDATE media_forwards SET state = 'up'/,
+  closing: /UPDATE media_forwards f? ?SET state = 'closing'/,
+  deleted: /DELETE FROM media_forwards/,
+};
+
 export class Faults {
   readonly #world: World;
   readonly #interesting = new Map<string, number>();
   readonly #joins: JoinFaults;
   readonly #frozenAtMs = new Map<SimProcess, number>();
   readonly #leases: LeaseFaults;
+  readonly #lost = new Set<Fault>();
   #goOn = true;
 
   constructor(
     private readonly fleet: Fleet,
     private readonly redis: SimRedis,
-    private readonly media: SimMediaServer,
+    private readonly media: SimMedia,
     postgres: Postgres,
     private readonly faults: readonly Fault[],
   ) {
@@ -73,7 +82,7 @@ export class Faults {
 
   /** Ends the fault that outlasts the others. @returns whether there was one. */
   mend(): boolean {
-    const wasBroken = this.media.state !== 'up';
+    const wasBroken = this.media.servers.some(({ state }) => state !== 'up');
     this.media.state = 'up';
     return wasBroken;
   }
@@ -120,6 +129,7 @@ export class Faults {
   async onEffect(process: SimProcess, effect: Effect): Promise<void> {
     const { label } = effect;
     await this.#joins.onEffect(effect);
+    if (this.#goOn) await this.#onForward(process, effect);
     if ((await this.#leases.onLastAttempt(process, effect)) || !this.#goOn || DULL.test(label)) return;
     if (CLAIM.test(effect.text)) this.#wakeFormerHolders(process);
     if (await this.#leases.onEffect(process, effect)) return;
@@ -136,6 +146,24 @@ export class Faults {
         const crash = (): Promise<void> => this.fleet.crash(process, `soon after ${label}`);
         this.#world.after(this.#world.random.between(0, 30), null, 'a crash is due', crash);
       }
+    }
+  }
+
+  async #onForward(process: SimProcess, { text, label }: Effect): Promise<void> {
+    for (const fault of this.faults) {
+      if (fault.do !== 'lose at forward' || !FORWARD_ENTERS[fault.state].test(text) || this.#lost.has(fault)) continue;
+      this.#lost.add(fault);
+      const { lost, how, forMs } = fault;
+      const server = lost === 'writer' ? undefined : this.media.servers[lost];
+      if (server === undefined) {
+        if (how === 'freezes') this.#freeze(process, forMs, label);
+        else await this.fleet.crash(process, `before the answer of ${label}`);
+        continue;
+      }
+      this.#world.note(`${server.id} ${how} for ${forMs} ms after ${label}`);
+      if (how === 'dies') server.lose();
+      else server.state = how === 'freezes' ? 'hanging' : 'away';
+      this.planned(forMs, `${server.id} runs again`, () => void (server.state = this.#mediaState));
     }
   }
 

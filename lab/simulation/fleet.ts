@@ -6,6 +6,7 @@ import { startGateway, type GatewayInstance } from './apps/gateway.js';
 import type { Parts } from './apps/tasks.js';
 import { startWebhookWorker } from './apps/webhook-worker.js';
 import type { Gate } from './ports/gate.js';
+import type { SimMedia } from './ports/media.js';
 import { running, type SimProcess } from './processes.js';
 import type { Random } from '../src/random.js';
 import type { World } from './world.js';
@@ -93,9 +94,8 @@ export class Fleet {
     return [...this.instances.values()].filter((instance) => instance.role === role);
   }
 
-  /** The rooms that the media server has. */
-  mediaRooms(): string[] {
-    return [...this.parts.media.rooms.keys()];
+  get media(): SimMedia {
+    return this.parts.media;
   }
 
   #logger(process: SimProcess): Logger {

@@ -8,7 +8,7 @@ import type { Random } from '../src/random.js';
 /** How often a client tries to resume by itself, and its longest pause before it, in milliseconds. */
 const RESUMPTIONS_MAX = 3;
 const PAUSE_MS = 1000;
-const WITHOUT_MEDIA = { autoSubscribe: false };
+const ANSWER = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n';
 
 export interface Person {
   participantId?: string;
@@ -20,6 +20,8 @@ export interface Person {
   socket?: SimSocket;
   /** It does not resume by itself after it has lost its connection. */
   staysAway?: boolean;
+  /** It publishes, also after its media server was lost. */
+  publishes?: boolean;
   /** When the removal was accepted. */
   removedAtMs?: number;
 }
@@ -40,12 +42,16 @@ export class Participants {
     private readonly fleet: Fleet,
     private readonly process: SimProcess,
     private readonly random: Random,
+    /** Whether they receive tracks. */
+    private readonly autoSubscribe: boolean,
+    /** Called when the peer connections of a participant are new. */
+    private readonly onMedia: (person: Person) => void,
   ) {}
 
   async join(roomId: string, person: Person): Promise<void> {
     const { participantId = '', token } = person;
     const sentAtMs = this.fleet.world.nowMsValue;
-    const answer = await this.#arrive(person, { type: 'join', token, ...WITHOUT_MEDIA });
+    const answer = await this.#arrive(person, { type: 'join', token });
     if (answer === null) return;
     const outcome = answer.type === 'welcome' ? 'joined' : String(answer['reason']);
     this.joins.push({ roomId, participantId, sentAtMs, outcome });
@@ -54,7 +60,7 @@ export class Participants {
   /** @returns whether the gateway has answered */
   async resume(person: Person): Promise<boolean> {
     const { roomId, sessionId, resumeSecret } = person;
-    const answer = await this.#arrive(person, { type: 'resume', roomId, sessionId, resumeSecret, ...WITHOUT_MEDIA });
+    const answer = await this.#arrive(person, { type: 'resume', roomId, sessionId, resumeSecret });
     return answer !== null && !mayResume(answer['reason']);
   }
 
@@ -84,6 +90,9 @@ export class Participants {
       const client: SocketClient = {
         received: (message) => {
           if (message.type === 'closing') reason = message['reason'];
+          if (message.type === 'offer') socket?.send({ type: 'answer', offerId: message['offerId'], sdp: ANSWER });
+          const isUp = message.type === 'mediaState' && message['state'] === 'up';
+          if (isUp && person.publishes === true) this.#inside(() => this.onMedia(person));
           if (message.type === 'welcome') this.#welcome(person, socket as SimSocket, message);
           if (message.type === 'welcome' || message.type === 'closing') this.#inside(() => resolve(message));
         },
@@ -99,7 +108,7 @@ export class Participants {
       world.after(1, process, 'accepts a connection', () => {
         socket = running.run(process, () => gateway?.connect(client) ?? null);
         if (socket === null) client.closed();
-        else socket.send(first);
+        else socket.send({ ...first, autoSubscribe: this.autoSubscribe });
       });
     });
   }
@@ -107,6 +116,7 @@ export class Participants {
   #welcome(person: Person, socket: SimSocket, { room, sessionId, resumeSecret }: Message): void {
     const { id: roomId } = room as { id: string };
     Object.assign(person, { socket, roomId, sessionId, resumeSecret });
+    if (person.publishes === true) this.#inside(() => this.onMedia(person));
   }
 
   /** As a client library does after a loss or a drain. */

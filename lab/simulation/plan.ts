@@ -1,4 +1,4 @@
-import { faultsOf, type Fault } from './fault-plan.js';
+import { faultsOf, forwardFaultsOf, type Fault } from './fault-plan.js';
 import type { Weather } from './ports/redis.js';
 import { Random } from '../src/random.js';
 
@@ -43,6 +43,8 @@ export interface ReceiverPlan {
 export interface Plan {
   readonly seed: number;
   readonly weather: Weather;
+  /** More than one: rooms may use all of them, and their participants receive tracks. */
+  readonly mediaServers: number;
   readonly receivers: readonly ReceiverPlan[];
   readonly actions: readonly Action[];
   readonly faults: readonly Fault[];
@@ -51,6 +53,7 @@ export interface Plan {
 /** How long faults last, in milliseconds. */
 export const FAULTS_MS = 24_000;
 export const TENANTS = 2;
+const ROOMS_MAX = 4;
 
 /** Everything that a seed decides before the run. */
 export function planOf(seed: number): Plan {
@@ -59,8 +62,11 @@ export function planOf(seed: number): Plan {
   const returns = new Random(seed).fork('returns');
   const recordings = new Random(seed).fork('recordings');
   const moves = new Random(seed).fork('moves');
+  const forwards = new Random(seed).fork('forwards');
+  const mediaServers = forwards.between(1, 2);
   return {
     seed,
+    mediaServers,
     weather: isStormy
       ? { lose: random.pick([0, 0.1, 0.4, 1]), repeat: random.pick([0, 0.3]), delayMs: random.pick([5, 300, 4000]) }
       : { lose: 0, repeat: 0, delayMs: 5 },
@@ -73,8 +79,9 @@ export function planOf(seed: number): Plan {
         ...movesAfter(action, moves),
       ]),
       ...endpointActionsOf(new Random(seed).fork('endpoints')),
+      ...(mediaServers > 1 ? spreadRoomOf(forwards) : []),
     ].sort((a, b) => a.atMs - b.atMs),
-    faults: faultsOf(seed, random),
+    faults: [...faultsOf(seed, random), ...forwardFaultsOf(forwards, mediaServers)],
   };
 }
 
@@ -108,7 +115,7 @@ function roomActionsOf(random: Random): RoomAction[] {
   const actions: RoomAction[] = [];
   const add = (action: RoomAction): void => void actions.push(action);
   const at = (from: number, to: number): number => random.between(from, to);
-  for (let room = 0; room < random.between(2, 4); room += 1) {
+  for (let room = 0; room < random.between(2, ROOMS_MAX); room += 1) {
     const startMs = at(0, 4000);
     const isKeyed = random.chance(0.6);
     const maxParticipants = random.pick([1, 2, 2, 50]);
@@ -137,6 +144,29 @@ function roomActionsOf(random: Random): RoomAction[] {
     for (let times = 0; times < ends; times += 1) add({ atMs: endsMs + times * at(0, 2500), room, do: 'end' });
     if (random.chance(0.4)) add({ atMs: at(6000, 22_000), room, do: random.pick(['replay', 'retry']) });
   }
+  return actions;
+}
+
+/** A room whose participants are on all media servers. Some of them publish, and some leave for some time or for good. */
+function spreadRoomOf(random: Random): RoomAction[] {
+  const room = ROOMS_MAX;
+  const options = { tenant: random.below(TENANTS), maxParticipants: 50, isKeyed: true, isRepeated: false };
+  const actions: RoomAction[] = [{ atMs: random.between(0, 500), room, do: 'create', ...options }];
+  const isOneServerLeft = random.chance(0.4);
+  for (let who = 0; who < 4; who += 1) {
+    const joinsMs = random.between(600, 4000);
+    const later = (from: number, to: number) => joinsMs + random.between(from, to);
+    actions.push({ atMs: joinsMs, room, who, do: 'join' });
+    if (random.chance(0.6)) actions.push({ atMs: later(300, 3000), room, who, do: 'publish' });
+    for (const what of ['publish', 'lose', 'resume', 'leave', 'remove', 'join'] as const) {
+      if (random.chance(0.2)) actions.push({ atMs: later(4000, 18_000), room, who, do: what });
+    }
+  }
+  // Every other participant has the same region.
+  for (const who of isOneServerLeft ? [1, 3] : []) {
+    actions.push({ atMs: random.between(22_500, 23_500), room, who, do: 'leave' });
+  }
+  if (random.chance(0.5)) actions.push({ atMs: random.between(12_000, 22_000), room, do: 'end' });
   return actions;
 }
 

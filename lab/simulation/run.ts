@@ -9,7 +9,7 @@ import { Fleet, newProcess, type LoggedLines, type Role } from './fleet.js';
 import { real } from './globals.js';
 import { FAULTS_MS, type Plan } from './plan.js';
 import { Gate } from './ports/gate.js';
-import { SimMediaServer } from './ports/media.js';
+import { SimMedia } from './ports/media.js';
 import { useNetwork } from './ports/network.js';
 import { useGate } from './ports/pool.js';
 import type { Postgres } from './ports/postgres.js';
@@ -71,7 +71,7 @@ class Simulation {
   readonly world: World;
   readonly #gate: Gate;
   readonly #redis: SimRedis;
-  readonly #media: SimMediaServer;
+  readonly #media: SimMedia;
   readonly #receivers: SimReceivers;
   readonly #fleet: Fleet;
   readonly #faults: Faults;
@@ -90,7 +90,7 @@ class Simulation {
     this.#receivers = new SimReceivers(this.world, plan.receivers);
     useNetwork(this.world, this.#receivers);
     this.#redis = new SimRedis(this.world, new Random(seed).fork('redis'));
-    this.#media = new SimMediaServer(this.world);
+    this.#media = new SimMedia(this.world, plan.mediaServers);
     const parts = { world: this.world, redis: this.#redis, media: this.#media, databaseUrl: url };
     this.#fleet = new Fleet(this.#gate, parts, new Random(seed).fork('skews'));
     this.#faults = new Faults(this.#fleet, this.#redis, this.#media, postgres, plan.faults);

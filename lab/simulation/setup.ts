@@ -1,13 +1,16 @@
 import { newId, newWebhookEndpoint, seal, type Tenant } from '@callplane/core';
-import { createEnvironment, createProject, insertWebhookEndpoint } from '@callplane/db';
+import { createEnvironment, createProject, insertWebhookEndpoint, registerMediaNode } from '@callplane/db';
 import { MASTER_KEYS, openDatabase } from './apps/tasks.js';
 import { TENANTS, type Plan } from './plan.js';
+import { REGIONS } from './ports/media.js';
 import { hostOf } from './receivers.js';
 
 export interface Customers {
   readonly tenants: readonly Tenant[];
   /** In the order of the plan's receivers. */
   readonly endpoints: readonly { readonly id: string; readonly tenant: number }[];
+  /** Of participants, one after another, if rooms may use several media servers: then they receive, too. */
+  readonly regions: readonly string[];
 }
 
 /** Makes tenants and endpoints, an hour before the run. */
@@ -31,5 +34,10 @@ export async function setUp(databaseUrl: string, nowMs: number, plan: Plan): Pro
     endpoints.push({ id, tenant });
     await database.transaction((tx) => insertWebhookEndpoint(tx, tenants[tenant] as Tenant, endpoint, sealed));
   }
-  return { tenants, endpoints };
+  const regions = plan.mediaServers === 1 ? [] : REGIONS;
+  for (const [at, region] of regions.entries()) {
+    const server = { id: `media-${at + 1}`, url: `ws://media-${at + 1}`, capacity: null, region, hasAgent: false };
+    await registerMediaNode(database.sql, server);
+  }
+  return { tenants, endpoints, regions };
 }

@@ -10,6 +10,7 @@ import {
   endLostSessions,
   forgetDeadInstances,
 } from '../../../apps/cleanup-worker/src/reconcile/presence.js';
+import { Forwards } from '../../../apps/cleanup-worker/src/reconcile/forwards.js';
 import { MediaOrphans } from '../../../apps/cleanup-worker/src/reconcile/media-orphans.js';
 import { OutageWatch, WATCH_EVERY_MS } from '../../../apps/cleanup-worker/src/reconcile/outage-watch.js';
 import { createRelays } from '../../../apps/cleanup-worker/src/relays/relays.js';
@@ -19,6 +20,7 @@ import { noMetrics, openDatabase, periodicTasks, type Parts } from './tasks.js';
 
 const SWEEP_INTERVAL_MS = 5000;
 const EXPIRED_INTERVAL_MS = 60_000;
+const FORWARDS_INTERVAL_MS = 1000;
 /** Long enough that the empty rooms of a run last for a while. */
 const ROOM_EMPTY_MS = 60_000;
 export const GRACE_MS = 15_000;
@@ -51,12 +53,15 @@ export function startCleanupWorker({ redis, media, databaseUrl, logger, name }: 
       logger.error('operation job failed', { error }),
     );
   }
-  const orphans = new MediaOrphans(deps);
+  const forwards = new Forwards(deps);
+  const orphans = new MediaOrphans(deps, forwards);
   const { repeat, repeatElected } = periodicTasks('cleanup-worker', name, database, logger);
   repeat('scan', SCAN_FAST_MS, (signal) => scan.tick(signal));
   repeat('outage watch', WATCH_EVERY_MS, () => outages.look());
   repeat('media', SWEEP_INTERVAL_MS, () => orphans.pass());
+  repeat('closing forwards', FORWARDS_INTERVAL_MS, async () => (forwards.arePossible ? forwards.close() : undefined));
   repeatElected('exhausted', SWEEP_INTERVAL_MS, () => settleExhausted(deps, KINDS));
+  repeatElected('forwards', EXPIRED_INTERVAL_MS, () => forwards.close());
   repeatElected('expired', EXPIRED_INTERVAL_MS, () => sweepExpired(deps));
   // Every minute in production, which is longer than the end of a run.
   repeatElected('erasures', SWEEP_INTERVAL_MS, (signal) => sweepErasures(deps, signal));

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { feedIdAt } from '@callplane/core';
 import { nodeLoads, publishTracks } from '@callplane/db';
 import { publishRoomChanged, type JobProducer, type RoomBus, type RoomMessage } from '@callplane/queue';
 import { ArrivalLimits } from '../../../apps/signaling/src/arrivals/limits.js';
 import type { VerificationKeys } from '../../../apps/signaling/src/arrivals/token.js';
 import { Gateway, type Deps } from '../../../apps/signaling/src/gateway.js';
-import { MediaPlaces } from '../../../apps/signaling/src/media/places.js';
+import { forwardLimits } from '../../../apps/signaling/src/media/forwards.js';
+import { MediaPlaces, type MediaPlace } from '../../../apps/signaling/src/media/places.js';
 import { StreamRates } from '../../../apps/signaling/src/requests/stream-rates.js';
 import { signalingMetrics } from '../../../apps/signaling/src/metrics.js';
 import { systemClock } from '../../../packages/runtime/src/index.js';
@@ -41,8 +43,8 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
     databasePoolMax: 10,
     producer,
     bus: simRoomBus(redis, producer, instanceId),
-    places: new MediaPlaces(media.nodes(), () => nodeLoads(database.sql)),
-    forwardLimits: { ports: [], environmentMax: 0 },
+    places: new MediaPlaces(media.nodes(), () => nodeLoads(database.sql), media.servers.length),
+    forwardLimits: forwardLimits('20000-20099'),
     streamRates: new StreamRates(0),
     keys: { find: () => Promise.resolve(PUBLIC_KEY) } as unknown as VerificationKeys,
     tokens: TOKENS,
@@ -63,6 +65,7 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
   };
   const gateway = new Gateway(deps, openDatabase(databaseUrl, { poolMax: 1 }));
   let isDraining = false;
+  let feeds = 0;
   return {
     get held() {
       return new Set([...gateway.sessions.all].flatMap(({ sessionId, client }) => (client === null ? [] : sessionId)));
@@ -78,12 +81,24 @@ export function startGateway({ redis, media, databaseUrl, logger, world }: Parts
     },
     async publish(sessionId) {
       const session = gateway.sessions.get(sessionId);
-      if (session === undefined) return false;
+      const publisher = session?.media.publisher as unknown as { place(): MediaPlace | null } | undefined;
+      const { node } = publisher?.place() ?? {};
+      const server = media.servers.find(({ id }) => id === node?.id);
+      if (session === undefined || server === undefined) return false;
       const { held, roomId } = session;
-      const feedId = `${sessionId}-1`;
-      media.publish(roomId, feedId);
+      feeds += 1;
+      const own = `${sessionId}-${held.connection}-${feeds}`;
+      const feedId = media.servers.length > 1 ? feedIdAt(own, server.id) : own;
+      server.publish(roomId, sessionId, feedId);
+      // Janus would end the feed of a gateway that does not come so far.
+      let isWritten = false;
+      process.onDeath.push(() => isWritten || server.end(roomId, feedId));
       const track = { trackId: 'a', kind: 'audio', source: 'microphone', muted: false, feedId, mid: '0' } as const;
       const { written, deliveries } = await publishTracks(database, held, [track], systemClock.now());
+      isWritten = written;
+      // Otherwise the gateway would unpublish the track of a session that was resumed.
+      Object.defineProperty(session.media.publisher, 'isAnnounced', { get: () => true, configurable: true });
+      if (!written) server.end(roomId, feedId);
       void producer.wakeDeliveries(deliveries);
       void publishRoomChanged(producer.redis, roomId, null);
       return written;

@@ -36,5 +36,5 @@ export function startRecorder({ redis, media, databaseUrl, logger, name }: Parts
   repeatElected('exhausted', SWEEP_INTERVAL_MS, () => settleExhausted(deps, kinds));
   repeatElected(RECORDER_TASK, SWEEP_INTERVAL_MS, () => stopOverdue(deps));
   // The agent of a media server that records nothing.
-  repeat('captures', PASS_EVERY_MS, () => saveCapturePass(database.sql, media.id, systemClock.now()));
+  repeat('captures', PASS_EVERY_MS, () => saveCapturePass(database.sql, media.servers[0]?.id ?? '', systemClock.now()));
 }

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { parseMasterKeys } from '@callplane/core';
 import { Database, sweepLeases } from '@callplane/db';
 import { Elections, Repeating, type Logger, type Metrics } from '../../../packages/runtime/src/index.js';
-import type { SimMediaServer } from '../ports/media.js';
+import type { SimMedia } from '../ports/media.js';
 import type { SimRedis } from '../ports/redis.js';
 import type { World } from '../world.js';
 
@@ -17,7 +17,7 @@ export const TOKENS = { issuer: 'callplane', audience: 'callplane' };
 export interface Parts {
   readonly world: World;
   readonly redis: SimRedis;
-  readonly media: SimMediaServer;
+  readonly media: SimMedia;
   readonly databaseUrl: string;
   readonly logger: Logger;
   readonly name: string;

@@ -30,6 +30,8 @@ const PREPARE = `
     AS $$SELECT current_setting('sim.now')::timestamptz$$;
   CREATE FUNCTION sim.gen_random_uuid() RETURNS uuid LANGUAGE sql VOLATILE
     AS $$SELECT md5(current_setting('sim.seed') || nextval('sim.counter'))::uuid$$;
+  CREATE FUNCTION sim.random() RETURNS float8 LANGUAGE sql VOLATILE
+    AS $$SELECT ('x' || left(md5(current_setting('sim.seed') || nextval('sim.counter')), 8))::bit(32)::bigint / 2.0 ^ 32$$;
   CREATE VIEW sim.pg_stat_activity AS
     SELECT pid, datname, usename, application_name, state, state_change, backend_xid, backend_xmin, wait_event_type,
       CASE WHEN xact_start IS NOT NULL AND application_name LIKE '2%T%Z' THEN application_name::timestamptz END
