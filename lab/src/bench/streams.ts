@@ -22,8 +22,9 @@ export const run = () =>
       const room = await client.newRoom();
       const join = async (name: string) =>
         connect({ url, token: await client.newToken(room, name, ['room:join', 'messages:send']), platform });
-      const sender = await join('sender');
       const others = await Promise.all(Array.from({ length: receivers }, (_, at) => join(`receiver ${at}`)));
+      // After the others, whom it knows from its welcome: a stream goes to everyone that its sender knows.
+      const sender = await join('sender');
       let received = 0;
       for (const one of others)
         one.handleStream('bench', async ({ readable }) => {
