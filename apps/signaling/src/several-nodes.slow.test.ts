@@ -11,11 +11,14 @@ import {
   workerServers,
   type TestJanus,
 } from '@callplane/testing';
-import { CAM, flows, MIC, startCall, type TestCall } from './call.testkit.js';
+import { CAM, flows, MIC, startCall, type SentTrack, type TestCall } from './call.testkit.js';
 import { startTestSignaling, type TestInstance, type TestSignaling } from './signaling.testkit.js';
 
 /** As in places.ts: for this time a gateway uses the loads of media servers that it has read. */
 const LOADS_FRESH_MS = 1000;
+
+/** For smaller pictures, the library of test peers sends one layer. */
+const LAYERED: SentTrack = { ...CAM, add: (peer) => peer.addVideo({ width: 640, height: 360, layers: ['h', 'l'] }) };
 
 /** The region of each media server. Without a region, a client is equally near to both. */
 const REGIONS: Record<string, string> = { a: 'eu-west', b: 'us' };
@@ -86,7 +89,7 @@ async function across(tracks = [MIC, CAM]) {
   await setNodeDraining(kit.database.prisma, home!, true);
   await untilFresh();
   const bob = await enter(roomId, two.url);
-  await flows(bob.subscriber, tracks.includes(CAM) ? 'video' : 'audio');
+  await flows(bob.subscriber, tracks.some(({ source }) => source === 'camera') ? 'video' : 'audio');
   const { furtherNodeIds } = await roomOf(roomId);
   expect(furtherNodeIds).toEqual([home === 'a' ? 'b' : 'a']);
   return { roomId, ada, bob, home: home!, further: furtherNodeIds[0]! };
@@ -129,6 +132,33 @@ describe('a room on two media servers', () => {
     await flows(ada.subscriber, 'audio');
     await kit.end(roomId);
     await untilClean(roomId);
+  });
+
+  test('sends receivers on the other server the layers that they choose, and asks its publisher for no others', async () => {
+    const { ada, bob } = await across([LAYERED]);
+    const camera = { participantId: ada.participantId, trackId: 'cam' };
+    for (const [spatial, width] of [
+      [0, 320],
+      [1, 640],
+      [0, 320],
+    ]) {
+      await bob.client.ask({ type: 'subscribe', tracks: [{ ...camera, layer: { spatial } }] }, 'ok');
+      await eventually(() => [...bob.subscriber()!.received().values()].some((one) => one.width === width));
+      await eventually(() => String(ada.client.of('layersWanted').at(-1)?.tracks[0]?.layers) === String(spatial));
+    }
+  });
+
+  test('says at either server who speaks', async () => {
+    const { ada, bob } = await across([MIC]);
+    await bob.publishAnew([MIC]);
+    const hears = (call: TestCall, { participantId }: TestCall) =>
+      eventually(() =>
+        call.client
+          .of('speakers')
+          .at(-1)
+          ?.speakers.some((one) => one.participantId === participantId),
+      );
+    await Promise.all([hears(bob, ada), hears(ada, bob)]);
   });
 
   test('relays nothing of a participant that is removed, on neither server', async () => {

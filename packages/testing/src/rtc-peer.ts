@@ -57,6 +57,10 @@ interface RtcVideoOptions {
   everyMs?: number;
   /** Brightness of all pictures, from 0 to 255. By default each picture has another one. */
   shade?: number;
+  /** Names of layers, each of half the width of the one before; default: one layer. Two need a picture of 640×360. */
+  layers?: readonly string[];
+  /** Whether the offer names the smallest layer first. */
+  isSmallestFirst?: boolean;
 }
 
 interface RtcReceived {
@@ -65,6 +69,8 @@ interface RtcReceived {
   frames: number;
   /** Brightness in the middle of the last picture, from 0 to 255; null before the first one. */
   shade: number | null;
+  /** Of the last picture. */
+  width: number | null;
 }
 
 interface RtcCandidate {
@@ -96,11 +102,14 @@ export async function createRtcPeer(): Promise<RtcPeer> {
     for (const listener of candidateListeners) listener(plain);
   };
   connection.ontrack = ({ track, transceiver }) => {
-    const count: RtcReceived = { kind: track.kind, frames: 0, shade: null };
+    const count: RtcReceived = { kind: track.kind, frames: 0, shade: null, width: null };
     const counted = (data?: { frame?: { data: Uint8ClampedArray; width: number; height: number } }) => {
       count.frames += 1;
       const frame = data?.frame;
-      if (frame !== undefined) count.shade = frame.data[(frame.width * (frame.height + 1)) >> 1] ?? null;
+      if (frame !== undefined) {
+        count.shade = frame.data[(frame.width * (frame.height + 1)) >> 1] ?? null;
+        count.width = frame.width;
+      }
       if (transceiver.mid !== null) received.set(transceiver.mid, count);
     };
     const sink =
@@ -110,8 +119,15 @@ export async function createRtcPeer(): Promise<RtcPeer> {
     stops.push(() => sink.stop());
   };
 
-  const send = (track: Track, produce: () => void, everyMs: number): RtcTrack & { start(): void } => {
-    const transceiver = connection.addTransceiver(track, { direction: 'sendonly' });
+  const send = (
+    track: Track,
+    produce: () => void,
+    everyMs: number,
+    { layers = [], isSmallestFirst = false }: RtcVideoOptions = {},
+  ): RtcTrack & { start(): void } => {
+    const sendEncodings = layers.map((rid, at) => ({ rid, scaleResolutionDownBy: 2 ** at }));
+    if (isSmallestFirst) sendEncodings.reverse();
+    const transceiver = connection.addTransceiver(track, { direction: 'sendonly', sendEncodings });
     let timer: NodeJS.Timeout | undefined;
     const stop = () => {
       clearInterval(timer);
@@ -146,7 +162,8 @@ export async function createRtcPeer(): Promise<RtcPeer> {
         silence: () => goOn(0),
       });
     },
-    addVideo: ({ width = 160, height = 120, everyMs = VIDEO_EVERY_MS, shade: fixed } = {}) => {
+    addVideo: (options = {}) => {
+      const { width = 160, height = 120, everyMs = VIDEO_EVERY_MS, shade: fixed } = options;
       const source = new RTCVideoSource();
       const data = new Uint8ClampedArray((width * height * 3) / 2);
       let shade = 0;
@@ -154,7 +171,7 @@ export async function createRtcPeer(): Promise<RtcPeer> {
         shade = fixed ?? (shade + 16) % 256;
         source.onFrame({ width, height, data: data.fill(shade) });
       };
-      const track = send(source.createTrack(), produce, everyMs);
+      const track = send(source.createTrack(), produce, everyMs, options);
       track.start();
       return track;
     },
