@@ -1,6 +1,7 @@
 import {
   databaseConnectionSettings,
   encryptionSettings,
+  forwardSettings,
   mediaSettings,
   metricsSettings,
   recordingSettings,
@@ -52,6 +53,7 @@ export const CliConfig = Type.Object({
   ),
   MEDIA_API_SECRET: mediaSettings.MEDIA_API_SECRET,
   MEDIA_ADMIN_KEY: mediaSettings.MEDIA_ADMIN_KEY,
+  ...forwardSettings,
   MEDIA_CAPTURE_FOLDER: Type.Optional(
     Type.String({
       pattern: '^/.',

@@ -1,5 +1,6 @@
 import {
   databaseSettings,
+  forwardSettings,
   mediaSettings,
   processSettings,
   proxySettings,
@@ -91,14 +92,7 @@ export const SignalingConfig = Type.Object({
     maximum: 3600,
     description: 'How long a media server may be unreachable before its rooms move to another one, in seconds.',
   }),
-  MEDIA_NODES_PER_ROOM: Type.Integer({
-    default: 1,
-    minimum: 1,
-    maximum: 16,
-    description:
-      'Media servers that the sessions of one room may be on. With more than 1, a room whose servers are full uses ' +
-      'another one. Must be equal on all instances.',
-  }),
+  ...forwardSettings,
   MEDIA_REGION: Type.Optional(
     Type.String({
       pattern: REGION_PATTERN,
@@ -108,14 +102,6 @@ export const SignalingConfig = Type.Object({
         'the nearest region first.',
     }),
   ),
-  MEDIA_FORWARD_PORTS: Type.String({
-    default: '43000-43999',
-    pattern: '^[0-9]{4,5}-[0-9]{4,5}$',
-    expected: 'a range of ports such as 43000-43999',
-    description:
-      'UDP ports on which each media server receives feeds from others: two for each feed. One environment gets half ' +
-      'of them at most. Must be equal on all instances.',
-  }),
   ...databaseSettings,
   ...redisSettings,
   ...processSettings,

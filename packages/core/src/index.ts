@@ -7,6 +7,7 @@ export * from './events/events.js';
 export * from './ids/ids.js';
 export * from './limits/limits.js';
 export * from './media/feed-id.js';
+export * from './media/forward-ports.js';
 export * from './media/region.js';
 export * from './text/json.js';
 export * from './operations/operation.js';

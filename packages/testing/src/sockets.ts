@@ -1,3 +1,4 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { stopAtEnd } from './resources.js';
@@ -101,4 +102,23 @@ export function rawExchange(url: string, bytes: string): Promise<string> {
     // A server that has not read everything resets the connection after its answer.
     socket.on('error', (error) => (text === '' ? reject(error) : resolve(text)));
   });
+}
+
+/** The UDP ports that a process has bound. */
+export function udpPortsOf(pid: number): number[] {
+  const sockets = new Set(
+    readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
+      try {
+        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [];
+      } catch {
+        // The process has closed it meanwhile.
+        return [];
+      }
+    }),
+  );
+  return ['udp', 'udp6']
+    .flatMap((table) => readFileSync(`/proc/${pid}/net/${table}`, 'utf8').trim().split('\n').slice(1))
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, , , , , , , , , inode = '']) => sockets.has(inode))
+    .map(([, local = '']) => Number.parseInt(local.slice(local.lastIndexOf(':') + 1), 16));
 }

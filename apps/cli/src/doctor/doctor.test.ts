@@ -101,7 +101,10 @@ const NODE: MediaNodeRow = {
   url: null,
   agent: null,
   heartbeatAt: null,
+  unreached: null,
 };
+/** With an agent that probes other servers. */
+const PROBED = { ...NODE, url: 'ws://a/', agent: 'running' as const, unreached: ['m2'] };
 const FAILING = {
   id: 'whep_1',
   environmentId: 'env_1',
@@ -216,6 +219,7 @@ describe('the findings of the doctor', () => {
     ['media m1: warning', checkMedia([{ ...NODE, state: null }], isOutdated)],
     ['media m1: warning', checkMedia([{ ...NODE, state: null, url: 'ws://a/' }], isOutdated)],
     ['media m1: warning', checkMedia([{ ...NODE, url: 'ws://a/', agent: 'silent' }], isOutdated)],
+    ['media m1: warning', checkMedia([PROBED, { ...PROBED, id: 'm2', unreached: [] }], isOutdated)],
     ['media m1: warning', checkMedia([{ ...NODE, version: '1.1.2' }], isOutdated)],
     ['media m1: failure', checkMedia([{ ...NODE, state: 'down', version: '1.1.2' }], isOutdated)],
     ['relays: warning', checkRelays([])],

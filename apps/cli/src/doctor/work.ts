@@ -71,6 +71,8 @@ export function checkMedia(nodes: readonly MediaNodeRow[], isOutdated: (version:
       'servers calls have no audio and video.';
     return [warning('media', 'no media server is known', advice)];
   }
+  const isAnswering = (id: string): boolean =>
+    nodes.some((node) => node.id === id && node.unreached !== null && node.state === 'up' && node.agent === 'running');
   return nodes.map((node) => {
     const { id, state, version, draining, rooms, sessions, url, agent } = node;
     const check = `media ${id}`;
@@ -88,6 +90,13 @@ export function checkMedia(nodes: readonly MediaNodeRow[], isOutdated: (version:
             check,
             `${carries}; its agent is silent`,
             'Start "rtc media agent" beside it again: without the agent, a new address stays unknown.',
+          );
+        }
+        if (node.unreached?.some(isAnswering) === true) {
+          return warning(
+            check,
+            `${carries}; it does not reach ${node.unreached.filter(isAnswering).join(', ')}`,
+            'Open MEDIA_FORWARD_PORTS, UDP, between all media servers, and give their agents the same settings and the network of the host (docs/media.md).',
           );
         }
         return ok(check, carries);

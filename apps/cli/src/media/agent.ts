@@ -1,6 +1,8 @@
 import { rm, writeFile } from 'node:fs/promises';
+import { forwardPorts } from '@callplane/core';
 import {
   isDatabaseUnavailable,
+  listRegisteredNodes,
   registerMediaNode,
   setNodeDraining,
   silenceAgent,
@@ -14,6 +16,7 @@ import type { CliConfig } from '../config.js';
 import { UsageError } from '../failure.js';
 import { captureUntil } from './capture/capture-loop.js';
 import { drainServer } from './drain.js';
+import { answerProbes, reaches } from './probes.js';
 
 /** How often the agent checks its media server and registers it. */
 const HEARTBEAT_EVERY_MS = 5000;
@@ -78,6 +81,7 @@ async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSign
   let last: Step | null = null;
   let hasRegistered = false;
   const stopped = new AbortController();
+  const probes = await startProbes(config);
   const nowMs = () => cli.clock.now().getTime();
   const metrics = createMetrics({ app: 'media-agent' });
   const { METRICS_HOST: host, METRICS_PORT: port } = config;
@@ -89,7 +93,7 @@ async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSign
   try {
     await janus.untilUp(FIRST_CONNECTION_MS).catch(() => undefined);
     while (!signal.aborted) {
-      const step = await beat(deps, settings, janus, hasRegistered);
+      const step = await beat(deps, settings, janus, { hasRegistered, probes });
       hasRegistered ||= isRegistered(step);
       const isNews = step !== last && !(step === 'known' && last === 'registered');
       if (isNews) say(step, LINES[step](node));
@@ -102,9 +106,31 @@ async function serve(deps: AgentDeps, settings: AgentSettings, signal: AbortSign
     stopped.abort();
     await capturing.catch(() => undefined);
     await server?.close();
+    probes?.close();
     if (hasRegistered) await silenceAgent(database.sql, node.id).catch(() => undefined);
     await janus.close();
   }
+}
+
+interface Probes {
+  /** The servers of these that do not answer on the ports of forwards. */
+  unreached(others: readonly { id: string; url: string }[]): Promise<string[]>;
+  close(): void;
+}
+
+/** @returns null if rooms use one media server each, or the secret of forwards is missing */
+async function startProbes(config: CliConfig): Promise<Probes | null> {
+  const { MEDIA_ADMIN_KEY: key, MEDIA_FORWARD_PORTS, MEDIA_NODES_PER_ROOM } = config;
+  if (MEDIA_NODES_PER_ROOM === 1 || key === undefined) return null;
+  const { probe } = forwardPorts(MEDIA_FORWARD_PORTS);
+  const sockets = await answerProbes(probe, key);
+  return {
+    async unreached(others) {
+      const found = others.map(async ({ id, url }) => ((await reaches(new URL(url).hostname, probe, key)) ? [] : [id]));
+      return (await Promise.all(found)).flat();
+    },
+    close: () => sockets.forEach((socket) => socket.close()),
+  };
 }
 
 /** One heartbeat. The first one of an agent that drains puts its server back into service. */
@@ -112,7 +138,7 @@ async function beat(
   { config, database }: AgentDeps,
   { node, drainSeconds }: AgentSettings,
   janus: { ping(): Promise<void> },
-  hasRegistered: boolean,
+  { hasRegistered, probes }: { hasRegistered: boolean; probes: Probes | null },
 ): Promise<Step> {
   try {
     await janus.ping();
@@ -120,7 +146,9 @@ async function beat(
     return 'unreachable';
   }
   try {
-    const outcome = await registerMediaNode(database.sql, { ...node, hasAgent: true });
+    const others = probes === null ? [] : await listRegisteredNodes(database.sql);
+    const unreached = await probes?.unreached(others.filter(({ id }) => id !== node.id));
+    const outcome = await registerMediaNode(database.sql, { ...node, hasAgent: true, unreached: unreached ?? null });
     if (isRegistered(outcome) && drainSeconds !== null && !hasRegistered) {
       await setNodeDraining(database.prisma, node.id, false);
     }

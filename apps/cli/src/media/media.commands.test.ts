@@ -74,6 +74,7 @@ const CONFIGURED = {
   url: null,
   agent: null,
   heartbeatAt: null,
+  unreached: null,
 };
 
 test('lists media servers with their rooms and sessions', async () => {
@@ -210,7 +211,19 @@ test('an agent with its own database role registers the Janus beside it, notifie
     hasAgent: false,
   });
   await setNodeDraining(database.prisma, 'm4', true);
-  const environment = { DATABASE_URL: mediaUrl.href, REDIS_URL: redis.url, MEDIA_API_SECRET: janus.apiSecret };
+  // The agent itself answers at this address, and nothing at the other one.
+  for (const [id, host] of Object.entries({ near: '127.0.0.1', far: '192.0.2.1' })) {
+    const other = { id, url: `ws://${host}:8188/`, capacity: null, region: null, hasAgent: false };
+    await registerMediaNode(database.sql, other);
+  }
+  const environment = {
+    DATABASE_URL: mediaUrl.href,
+    REDIS_URL: redis.url,
+    MEDIA_API_SECRET: janus.apiSecret,
+    MEDIA_ADMIN_KEY: janus.adminKey,
+    MEDIA_NODES_PER_ROOM: '2',
+    MEDIA_FORWARD_PORTS: '28800-28999',
+  };
   const runningFile = join(mkdtempSync(join(tmpdir(), 'callplane-agent-')), 'running');
   const running = rtc(
     `media agent m4 ${janus.url} --capacity 50 --region eu-west --drain-on-stop 1m --running-file ${runningFile}`,
@@ -220,6 +233,8 @@ test('an agent with its own database role registers the Janus beside it, notifie
   await eventually(async () => (await row()).agent === 'running');
   await eventually(() => notices > 0);
   expect(await row()).toMatchObject({ url: `${janus.url}/`, capacity: 50, region: 'eu-west', draining: false });
+  expect((await row()).unreached).toContain('far');
+  expect((await row()).unreached).not.toContain('near');
   expect(existsSync(runningFile)).toBe(true);
   const roomId = await roomOn('m4');
   await database.prisma.participantSession.updateMany({

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { forwardedFeedId, nodeOfFeed } from '@callplane/core';
+import { forwardedFeedId, forwardPorts, nodeOfFeed } from '@callplane/core';
 import {
   beginForward,
   giveUpForward,
@@ -253,13 +253,8 @@ function homeOf({ state }: Room, { feedId }: IndexedTrack): string | null {
   return nodeOfFeed(feedId) ?? state?.mediaNodeId ?? null;
 }
 
-/**
- * @param range `<first>-<last>`
- * @throws Error that names the fault
- */
+/** @throws Error that names the fault */
 export function forwardLimits(range: string): ForwardLimits {
-  const [first = 0, last = 0] = range.split('-').map(Number);
-  if (first < 1024 || last > 65_535 || last <= first) throw new Error('must be a range of ports from 1024 to 65535');
-  const ports = Array.from({ length: (last - first + 1) >> 1 }, (_, at) => first + 2 * at);
+  const { feeds: ports } = forwardPorts(range);
   return { ports, environmentMax: Math.ceil(ports.length / 2) };
 }

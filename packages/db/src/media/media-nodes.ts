@@ -27,6 +27,8 @@ export interface MediaNodeRow extends MediaNodeLoad {
   /** Whether the agent beside the server sends heartbeats; null for a server without an agent. */
   agent: 'running' | 'silent' | null;
   heartbeatAt: Date | null;
+  /** The servers that it does not reach on the ports of forwards, as its agent said last; null if that does not look. */
+  unreached: string[] | null;
 }
 
 /** Lists every media server that has a row or carries rooms. */
@@ -47,7 +49,7 @@ export function listMediaNodes(db: TypedSql): PromiseLike<MediaNodeRow[]> {
     SELECT coalesce(n.id, placed.id) AS id, coalesce(rooms, 0) AS rooms, coalesce(sessions, 0) AS sessions,
       coalesce(draining, false) AS draining, capacity, region,
       CASE WHEN ${isObservationValid} THEN state END AS state, version,
-      checked_at AS "checkedAt", url, heartbeat_at AS "heartbeatAt",
+      checked_at AS "checkedAt", url, heartbeat_at AS "heartbeatAt", unreached,
       CASE WHEN heartbeat_at > now() - ${AGENT_SILENT_MS}::int * interval '1 millisecond' THEN 'running'
         WHEN heartbeat_at IS NOT NULL THEN 'silent' END AS agent
     FROM media_nodes n FULL JOIN placed ON placed.id = n.id

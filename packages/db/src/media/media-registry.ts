@@ -18,11 +18,13 @@ export interface NodeRegistration {
   /** As `REGION_PATTERN` says; null: none. */
   region: string | null;
   hasAgent: boolean;
+  /** The registered servers whose agents did not answer this server's agent on the ports of forwards; null: it did not ask. */
+  unreached?: readonly string[] | null;
 }
 
 /**
  * - `registered`: the registry has a new server or a new address.
- * - `known`: only the heartbeat, the capacity or the region has changed.
+ * - `known`: only the heartbeat, the capacity, the region or the reach has changed.
  * - `taken`: an agent that runs has registered another address under this name.
  * - `full`: {@link REGISTERED_NODES_MAX} servers are registered.
  */
@@ -37,7 +39,7 @@ export function listRegisteredNodes(db: TypedSql) {
 
 /** Registers a media server or changes its registration; also the heartbeat of its agent. */
 export async function registerMediaNode(db: TypedSql, node: NodeRegistration): Promise<RegistrationOutcome> {
-  const { id, url, capacity, region, hasAgent } = node;
+  const { id, url, capacity, region, hasAgent, unreached = null } = node;
   const [row] = await db.$queryRaw<{ outcome: RegistrationOutcome }[]>`
     WITH before AS (
       SELECT url, url <> ${url}::text AND ${isAgentAlive} AS taken FROM media_nodes
@@ -46,11 +48,12 @@ export async function registerMediaNode(db: TypedSql, node: NodeRegistration): P
       SELECT NOT EXISTS (SELECT FROM before)
         AND (SELECT count(*) FROM media_nodes WHERE url IS NOT NULL) >= ${REGISTERED_NODES_MAX}::int AS is_full
     ), written AS (
-      INSERT INTO media_nodes (id, url, capacity, region, registered_at, heartbeat_at)
-      SELECT ${id}, ${url}, ${capacity}::int, ${region}::text, now(), CASE WHEN ${hasAgent}::boolean THEN now() END
+      INSERT INTO media_nodes (id, url, capacity, region, registered_at, heartbeat_at, unreached)
+      SELECT ${id}, ${url}, ${capacity}::int, ${region}::text, now(), CASE WHEN ${hasAgent}::boolean THEN now() END,
+        ${unreached === null ? null : [...unreached]}::text[]
       FROM capped WHERE NOT is_full AND NOT EXISTS (SELECT FROM before WHERE taken)
       ON CONFLICT (id) DO UPDATE SET url = excluded.url, capacity = excluded.capacity,
-        region = excluded.region, heartbeat_at = excluded.heartbeat_at,
+        region = excluded.region, heartbeat_at = excluded.heartbeat_at, unreached = excluded.unreached,
         registered_at = coalesce(media_nodes.registered_at, excluded.registered_at)
       RETURNING url
     )

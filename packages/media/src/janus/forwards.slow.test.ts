@@ -1,6 +1,6 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { eventually, startTestJanus, type TestJanus } from '@callplane/testing';
+import { eventually, startTestJanus, udpPortsOf, type TestJanus } from '@callplane/testing';
 import type { ForwardedStream } from '../types.js';
 import type { MediaNode } from './node.js';
 import { nodeOn, startReceiver, startSender, UP_WITHIN_MS, type Receiver } from './node.testkit.js';
@@ -56,24 +56,7 @@ const stands = async (bob: Receiver) => {
 const descriptorsOf = ({ pid }: TestJanus) => readdirSync(`/proc/${pid}/fd`).length;
 
 /** The ports of forwards that a Janus has open. */
-function openPorts({ pid }: TestJanus): number[] {
-  const sockets = new Set(
-    readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
-      try {
-        return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1] ?? [];
-      } catch {
-        // Janus has closed it meanwhile.
-        return [];
-      }
-    }),
-  );
-  return ['udp', 'udp6']
-    .flatMap((table) => readFileSync(`/proc/${pid}/net/${table}`, 'utf8').trim().split('\n').slice(1))
-    .map((line) => line.trim().split(/\s+/))
-    .filter(([, , , , , , , , , inode = '']) => sockets.has(inode))
-    .map(([, local = '']) => Number.parseInt(local.slice(local.lastIndexOf(':') + 1), 16))
-    .filter((one) => one >= PORTS.first && one <= PORTS.last);
-}
+const openPorts = ({ pid }: TestJanus) => udpPortsOf(pid).filter((one) => one >= PORTS.first && one <= PORTS.last);
 
 describe('a feed that a node receives from another', () => {
   test('is received there with picture and sound, and stops at both ends', async () => {

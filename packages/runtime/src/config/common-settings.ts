@@ -252,6 +252,26 @@ export const mediaSettings = {
   }),
 };
 
+/** Rooms on several media servers, for gateways and for the agents beside the servers. */
+export const forwardSettings = {
+  MEDIA_NODES_PER_ROOM: Type.Integer({
+    default: 1,
+    minimum: 1,
+    maximum: 16,
+    description:
+      'Media servers that the sessions of one room may be on. With more than 1, a room whose servers are full uses ' +
+      'another one. Must be equal on all gateways and agents.',
+  }),
+  MEDIA_FORWARD_PORTS: Type.String({
+    default: '29000-29999',
+    pattern: '^[0-9]{4,5}-[0-9]{4,5}$',
+    expected: 'a range of ports such as 29000-29999',
+    description:
+      'UDP ports for feeds from other media servers, two for each, below 32768 against other programs; agents answer ' +
+      'probes on the last one. One environment gets at most half. Equal on all gateways and agents.',
+  }),
+};
+
 /** The store of recordings, for the apps that write to it or read from it. */
 export const recordingSettings = {
   RECORDINGS_FOLDER: Type.Optional(
