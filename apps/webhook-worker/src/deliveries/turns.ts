@@ -11,8 +11,9 @@ import { sendDue, type Sent, type SendDueContext } from './send-due.js';
 /** Earlier workers of a turn whose leases are taken over. Leases of workers before them have expired. */
 const TAKEN_OVER_MAX = 16;
 /**
- * Turns without Redis that may wait for a slot of the slow lane, for each worker. They wait in the order of the scans, which does not
- * know how many slots their environments use meanwhile. So they are few, and turns of a later scan begin soon.
+ * Turns without Redis that may wait for a slot of the slow lane, for each worker. They wait in the order of the scans,
+ * which does not know how many slots their environments use meanwhile. So they are few, and turns of a later scan begin
+ * soon.
  */
 const SLOW_WAITING_MAX = 2 * CONCURRENCY_PER_WORKER;
 /**
