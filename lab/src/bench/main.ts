@@ -14,6 +14,7 @@ const BENCHMARKS: Record<string, Benchmark> = {
   start: { what: 'starts of the apps, and a killed API', load: () => import('./start.js') },
   isolation: { what: 'a tenant beside hostile ones', load: () => import('./isolation.js') },
   forwarding: { what: 'processor time of a forwarded packet', load: () => import('./forwarding.js') },
+  forwards: { what: 'a room on three media servers against one', load: () => import('./forwards.js') },
   'first-frames': {
     what: 'the way to the first picture, in Node and Chromium',
     load: () => import('./first-frames.js'),

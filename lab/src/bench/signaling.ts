@@ -18,12 +18,15 @@ export const run = () =>
 
 export type CallBench = Awaited<ReturnType<typeof openBench>>;
 
-/** A Janus, coturn, and one of each app for calls. */
-export async function openBench(stage: Stage) {
-  const media = new MediaServers(stage.processes, 1);
+/**
+ * Janus, coturn, and one of each app for calls.
+ * @param more settings of the apps
+ */
+export async function openBench(stage: Stage, januses = 1, more: Record<string, string> = {}) {
+  const media = new MediaServers(stage.processes, januses);
   await media.start();
   stage.onClose(() => media.stop());
-  const settings = media.settingsFor();
+  const settings = { ...media.settingsFor(), ...more };
   const client = stage.clientOf(await stage.start('api', settings));
   await stage.start('cleanup-worker', settings);
   return {
