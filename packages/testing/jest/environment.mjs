@@ -54,12 +54,13 @@ export default class CallplaneEnvironment extends TestEnvironment {
   constructor(config, context) {
     super(config, context);
     this.global[Symbol.for('callplane.worker')] = keepServers;
+    // For the modules of share-libraries.mjs.
     this.global['callplane.library'] = (url) => import(url);
     // The errors and dates of shared libraries, and of Node, are errors and dates in a test, too.
     const isNamed = (name) => (value) => types.isNativeError(value) && value.name === name;
-    const areOnes = { Error: types.isNativeError, Date: types.isDate };
-    for (const name of ['AggregateError', 'SyntaxError', 'TypeError']) areOnes[name] = isNamed(name);
-    for (const [name, isOne] of Object.entries(areOnes)) {
+    const instanceChecks = { Error: types.isNativeError, Date: types.isDate };
+    for (const name of ['AggregateError', 'SyntaxError', 'TypeError']) instanceChecks[name] = isNamed(name);
+    for (const [name, isOne] of Object.entries(instanceChecks)) {
       const own = this.global[name];
       Object.defineProperty(own, Symbol.hasInstance, {
         value(value) {

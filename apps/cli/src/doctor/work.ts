@@ -76,6 +76,7 @@ export function checkMedia(nodes: readonly MediaNodeRow[], isOutdated: (version:
   return nodes.map((node) => {
     const { id, state, version, draining, rooms, sessions, url, agent } = node;
     const check = `media ${id}`;
+    const unreached = (node.unreached ?? []).filter(isAnswering);
     const carries = `carries ${rooms} rooms with ${sessions} sessions${draining ? ', draining' : ''}`;
     if (state !== null && version !== null && isOutdated(version)) {
       const advice = 'Update it to 1.4.1 or later: a client can stop it, with every call on it (docs/media.md).';
@@ -92,11 +93,12 @@ export function checkMedia(nodes: readonly MediaNodeRow[], isOutdated: (version:
             'Start "rtc media agent" beside it again: without the agent, a new address stays unknown.',
           );
         }
-        if (node.unreached?.some(isAnswering) === true) {
+        if (unreached.length > 0) {
           return warning(
             check,
-            `${carries}; it does not reach ${node.unreached.filter(isAnswering).join(', ')}`,
-            'Open MEDIA_FORWARD_PORTS, UDP, between all media servers, and give their agents the same settings and the network of the host (docs/media.md).',
+            `${carries}; it does not reach ${unreached.join(', ')}`,
+            'Open MEDIA_FORWARD_PORTS, UDP, between all media servers, and give their agents the same settings and the ' +
+              'network of the host (docs/media.md).',
           );
         }
         return ok(check, carries);

@@ -146,9 +146,10 @@ async function beat(
     return 'unreachable';
   }
   try {
-    const others = probes === null ? [] : await listRegisteredNodes(database.sql);
-    const unreached = await probes?.unreached(others.filter(({ id }) => id !== node.id));
-    const outcome = await registerMediaNode(database.sql, { ...node, hasAgent: true, unreached: unreached ?? null });
+    const isOther = ({ id }: { id: string }) => id !== node.id;
+    const unreached =
+      probes === null ? null : await probes.unreached((await listRegisteredNodes(database.sql)).filter(isOther));
+    const outcome = await registerMediaNode(database.sql, { ...node, hasAgent: true, unreached });
     if (isRegistered(outcome) && drainSeconds !== null && !hasRegistered) {
       await setNodeDraining(database.prisma, node.id, false);
     }

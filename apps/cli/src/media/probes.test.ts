@@ -1,4 +1,5 @@
 import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { beforeAll, expect, test } from '@jest/globals';
 import { eventually, stopAtEnd } from '@callplane/testing';
 import { answerProbes, reaches } from './probes.js';
@@ -22,13 +23,7 @@ test('a second agent on the machine does not end the first one, and a closed por
   expect(await reaches('127.0.0.1', port, KEY)).toBe(true);
   for (const socket of [first!, ...others]) socket.close();
   const closed = createSocket('udp4').bind(0);
-  await eventually(() => {
-    try {
-      return closed.address().port > 0;
-    } catch {
-      return false;
-    }
-  });
+  await once(closed, 'listening');
   const free = closed.address().port;
   closed.close();
   expect(await reaches('127.0.0.1', free, KEY)).toBe(false);

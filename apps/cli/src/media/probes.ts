@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 const NONCE_BYTES = 16;
 const TRIES = 3;
 const ANSWER_WITHIN_MS = 400;
+const RESOLVED_WITHIN_MS = 1000;
 
 type Kind = 'question' | 'answer';
 
@@ -40,7 +41,9 @@ export async function answerProbes(port: number, key: string): Promise<Socket[]>
 
 /** Whether the agent beside another media server answers over UDP, as a forward has to arrive there. */
 export async function reaches(host: string, port: number, key: string): Promise<boolean> {
-  const found = await lookup(host.replace(/^\[|\]$/g, '')).catch(() => null);
+  // A slow resolver must not delay the heartbeat that waits for this.
+  const lookedUp = lookup(host.replace(/^\[|\]$/g, '')).catch(() => null);
+  const found = await Promise.race([lookedUp, delay(RESOLVED_WITHIN_MS, null)]);
   if (found === null) return false;
   const socket = createSocket(found.family === 6 ? 'udp6' : 'udp4');
   // A refusal: nothing listens there.

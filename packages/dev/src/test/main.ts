@@ -2,7 +2,7 @@
  * `npm test [-- <Jest arguments>]`: installs and builds missing parts, then runs Jest. Tiers:
  *
  * - without an option: all of packages/ and apps/ but the files named *.slow.test.ts, and tests/ends
- * - `--all`: the slow files and tests/ too; `--rest`: only these
+ * - `--all`: the slow files and tests/ too; `--rest`: only these, without tests/line
  * - `--full`: everything of `--all` and the files named *.full.test.ts, and then all with Node 26, too
  * - `--image`: the contract of the API, against the file system of its container image, and media, against the Janus of
  *   infra/janus, which it builds; the files named *.image.test.ts
