@@ -1,18 +1,17 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { freePort, startServer } from '@callplane/local-servers';
 import { temporaryDirectory, testServer, type TestServer } from './test-servers.js';
 
 type S3Program = 'versitygw' | 'moto_server';
 
-const PATHS: readonly [S3Program, string][] = [
-  ['versitygw', 'versitygw'],
-  ['versitygw', join(homedir(), 'go/bin/versitygw')],
-  ['moto_server', 'moto_server'],
-];
-const [FOUND, PATH] = PATHS.find(([, path]) => existsSync(path) || !spawnSync(path, ['--help']).error) ?? [];
+const FOLDERS = [...(process.env['PATH'] ?? '').split(delimiter), join(homedir(), 'go/bin')];
+const PATHS = (['versitygw', 'moto_server'] as const).flatMap((program) =>
+  FOLDERS.map((folder): [S3Program, string] => [program, join(folder, program)]),
+);
+// Every test file loads this module, so it must not run a program: `moto_server --help` takes a second.
+const [FOUND, PATH] = PATHS.find(([, path]) => existsSync(path)) ?? [];
 
 /** The installed S3 server. `moto_server` checks neither signatures nor the end of links. */
 export const S3_PROGRAM: S3Program | undefined = FOUND;
