@@ -17,6 +17,9 @@ const LOOK_EVERY_MS = 100;
 /** @type {typeof import('../dist/worker-servers.js') | undefined} */
 let kept;
 
+/** What workerValue() keeps from file to file. */
+const values = new Map();
+
 /** Starts the servers that this worker keeps from file to file. Most workers of a short run need none. */
 async function keepServers() {
   kept ??= await import('../dist/worker-servers.js');
@@ -54,6 +57,7 @@ export default class CallplaneEnvironment extends TestEnvironment {
   constructor(config, context) {
     super(config, context);
     this.global[Symbol.for('callplane.worker')] = keepServers;
+    this.global[Symbol.for('callplane.values')] = values;
     // For the modules of share-libraries.mjs.
     this.global['callplane.library'] = (url) => import(url);
     // The errors and dates of shared libraries, and of Node, are errors and dates in a test, too.

@@ -24,6 +24,19 @@ export function workerServers(): Promise<WorkerServers> {
   return (scope[KEY] as () => Promise<WorkerServers>)();
 }
 
+const VALUES = Symbol.for('callplane.values');
+
+/**
+ * A value that is costly to make and never changes. The first test file of this Jest worker that needs it makes it. It
+ * must not refer to objects of that file, which would keep the memory of the file in use.
+ */
+export function workerValue<T>(key: string, make: () => T): T {
+  const values = scope[VALUES] as Map<string, T>;
+  const value = values.get(key) ?? make();
+  values.set(key, value);
+  return value;
+}
+
 let kept: Promise<WorkerServers> | undefined;
 
 /** The same for jest/environment.mjs, which passes this function on to each test file. */

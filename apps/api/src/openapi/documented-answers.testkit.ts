@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import { workerValue } from '@callplane/testing';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { securityHeaders } from '../http/respond.js';
@@ -24,18 +26,7 @@ const NOT_DOCUMENTED = new Set([
  * example of the answer has the code of an error, every required header is present, and every header is documented. The check throws an error that names the problem.
  */
 export function documentedAnswers(document: Json): (answer: Answer) => void {
-  // Another test checks the document's schemas.
-  // To optimise the code of a check costs more than its few runs save.
-  const options = { allErrors: true, validateSchema: false, meta: false, code: { optimize: false } };
-  const ajv = new Ajv2020({ strict: false, ...options });
-  formats.default(ajv);
-  ajv.addSchema({ $id: 'openapi', ...document });
-  const compiled = new Map<string, ValidateFunction>();
-  const validator = (pointer: string): ValidateFunction => {
-    const validate = compiled.get(pointer) ?? ajv.compile({ $ref: `openapi#${pointer}` });
-    compiled.set(pointer, validate);
-    return validate;
-  };
+  const { ajv, validator } = validatorsOf(document);
 
   return ({ method, path, status, headers, text }) => {
     const say = (problem: string) => `${method} ${path} → ${status}: ${problem}\n${text.slice(0, 1000)}`;
@@ -72,6 +63,25 @@ export function documentedAnswers(document: Json): (answer: Answer) => void {
     if (status >= 400 && body['error'].requestId !== headers['x-request-id'])
       throw new Error(say('requestId is not x-request-id'));
   };
+}
+
+/**
+ * The validators of a document. The test files of a worker share them, because to compile those of one file takes half a
+ * second of processor time. Nothing in them refers to an object of this file: each is a clone, which Node makes outside.
+ */
+function validatorsOf(document: Json): { ajv: Ajv2020; validator: (pointer: string) => ValidateFunction } {
+  const key = createHash('sha256').update(JSON.stringify(document)).digest('hex');
+  const ajv = workerValue(key, () => {
+    // Another test checks the document's schemas.
+    // To optimise the code of a check costs more than its few runs save.
+    const options = { allErrors: true, validateSchema: false, meta: false, code: { optimize: false } };
+    const made = new Ajv2020(structuredClone({ strict: false, ...options }));
+    formats.default(made);
+    return made.addSchema(structuredClone({ $id: 'openapi', ...document }));
+  });
+  const validator = (pointer: string) =>
+    workerValue(key + pointer, () => ajv.compile(structuredClone({ $ref: `openapi#${pointer}` })));
+  return { ajv, validator };
 }
 
 /** The documented responses for answers that belong to no operation. */
