@@ -12,6 +12,7 @@ export const LIBRARIES = {
   ioredis: 'queue',
   jsonwebtoken: '../apps/api',
   pg: 'db',
+  'playwright-core': '..',
   'prom-client': 'runtime',
   supertest: '../apps/api',
   typebox: 'runtime',
