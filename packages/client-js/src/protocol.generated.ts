@@ -462,7 +462,7 @@ export interface PartRequest {
    */
   offset: number;
   /**
-   * Base64. Empty: the receiver repeats its last `credit`.
+   * Base64, at most 16384 characters. Empty: the receiver repeats its last `credit`.
    */
   data: string;
   /**
@@ -948,7 +948,7 @@ export interface PartMessage {
    */
   offset: number;
   /**
-   * Base64. Empty: the receiver repeats its last `credit`.
+   * Base64, at most 16384 characters. Empty: the receiver repeats its last `credit`.
    */
   data: string;
   /**

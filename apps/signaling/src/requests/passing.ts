@@ -42,8 +42,7 @@ export function passing<T extends Passed>(type: T): Passing<T> {
     if (!session.limits.messages.take(performance.now())) throw new RequestFailure('rate_limited');
     const [path, value] = request.type === 'message' ? ['data', request.data] : ['payload', request.payload];
     const body = JSON.stringify(value);
-    const bytes = Buffer.byteLength(body);
-    if (bytes > MESSAGE_BYTES_MAX) throw tooLarge(path, `must be at most ${MESSAGE_BYTES_MAX} bytes, not ${bytes}`);
+    assertSize(path, Buffer.byteLength(body));
     const { room, participantId: from } = session;
     const to = typeof request.to === 'string' ? [request.to] : (request.to ?? null);
     if (!isToServer) assertPresent(room, to);
@@ -66,6 +65,7 @@ export const passPart: Passing<'part'> = (context, request) => {
   const { streamId, offset, data, last = false, aborted = false } = request;
   const { session, deps } = context;
   if (!aborted || data !== '') requirePermission(session, 'messages:send');
+  assertSize('data', data.length);
   const bytes = request.to.length * data.length;
   if (bytes > 0 && !deps.streamRates.take(session.room, bytes)) throw new RequestFailure('rate_limited');
   deps.metrics.partPassed(bytes);
@@ -96,6 +96,10 @@ function passPaced(
   };
   if (typeof passed === 'boolean') answer(passed);
   else return passed.then(answer);
+}
+
+function assertSize(path: string, bytes: number): void {
+  if (bytes > MESSAGE_BYTES_MAX) throw tooLarge(path, `must be at most ${MESSAGE_BYTES_MAX} bytes, not ${bytes}`);
 }
 
 function assertPresent(room: Room, to: readonly string[] | null): void {
