@@ -86,6 +86,12 @@ export async function spawnApp(options: TestAppOptions): Promise<TestApp> {
   }
 }
 
+/** The cache of compiled code of `npm test`, with which an app starts with less processor time. */
+function compileCache(): NodeJS.ProcessEnv {
+  const folder = process.env['NODE_COMPILE_CACHE'];
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
+}
+
 /** Records the statements of the app if Jest's workers do so. */
 function recording(): NodeJS.ProcessEnv {
   const folder = process.env['CALLPLANE_STATEMENTS'];
@@ -106,6 +112,7 @@ async function spawnOnce({ name, main = appMain(name), env, untilReady = true }:
     env: {
       PATH: process.env['PATH'],
       NODE_ENV: 'test',
+      ...compileCache(),
       ...recording(),
       HOST: '127.0.0.1',
       HEALTH_HOST: '127.0.0.1',

@@ -188,6 +188,8 @@ function jest(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<
       ...tools,
       // Tests run `node` by its name, too.
       PATH: [dirname(program), tools.PATH].join(delimiter),
+      // Node 20 has no such cache.
+      NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'),
       ...env,
       NODE_OPTIONS: [process.env['NODE_OPTIONS'], ...NODE_OPTIONS, env['NODE_OPTIONS']].filter(Boolean).join(' '),
     },
