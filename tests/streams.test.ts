@@ -280,7 +280,9 @@ test('hostile senders and receivers get small errors, and open streams are bound
   const part = (more: object) => ({ type: 'part', to, streamId: 's1', offset: 0, data: 'AAAA', ...more });
   for (const more of [{ data: 'A!' }, { offset: -1 }, { offset: 17 * MIB }, { to: [] }])
     expect(await eve.client.ask(part(more), 'error')).toMatchObject({ code: 'invalid_message' });
-  expect(await eve.client.ask(part({ data: 'A'.repeat(16_388) }), 'error')).toMatchObject({ code: 'payload_too_large' });
+  expect(await eve.client.ask(part({ data: 'A'.repeat(16_388) }), 'error')).toMatchObject({
+    code: 'payload_too_large',
+  });
   expect(await eve.client.ask(part({ to: ['part_x'] }), 'error')).toMatchObject({ code: 'not_found' });
   for (const more of [{}, { data: '' }, { aborted: true }])
     expect(await mallory.client.ask(part(more), 'error')).toMatchObject({ code: 'permission_denied' });

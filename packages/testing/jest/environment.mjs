@@ -17,7 +17,7 @@ const LOOK_EVERY_MS = 100;
 /** @type {typeof import('../dist/worker-servers.js') | undefined} */
 let kept;
 
-/** What workerValue() keeps from file to file. */
+/** Kept by workerValue() from file to file. */
 const values = new Map();
 
 /** Starts the servers that this worker keeps from file to file. Most workers of a short run need none. */
