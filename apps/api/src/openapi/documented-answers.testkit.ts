@@ -66,7 +66,7 @@ export function documentedAnswers(document: Json): (answer: Answer) => void {
 }
 
 /**
- * The validators of a document. The test files of a worker share them, because to compile those of one file takes half a
+ * The validators of a document. The test files of a worker share them, because compiling them takes half a
  * second of processor time. Nothing in them refers to an object of this file: each is a clone, which Node makes outside.
  */
 function validatorsOf(document: Json): { ajv: Ajv2020; validator: (pointer: string) => ValidateFunction } {
