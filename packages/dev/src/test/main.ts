@@ -73,7 +73,7 @@ export async function main(args: string[]): Promise<void> {
       if (program !== process.execPath) console.log(`\nWith Node ${RECOMMENDED}:\n`);
       const scratch = mkdtempSync(join(tmpdir(), 'callplane-tests-'));
       process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
-      if (tier === 'image') await Promise.all([makeImage('api', join(scratch, 'api')), makeJanus()]);
+      if (tier === 'image') await Promise.all([makeImage('api', scratch), makeJanus()]);
       let files = await runJest(program, jestArgs, tier, scratch);
       if (args.includes('--retry')) files = await retryFailed(program, files, tier, scratch);
       for (const file of files) {
@@ -104,7 +104,6 @@ async function runJest(program: string, args: string[], tier: Tier, scratch: str
   const exitCode = await jest(program, args, {
     CALLPLANE_TEST_TIER: tier,
     ...(tier === 'quick' || tier === 'all' ? recordStatements(join(scratch, 'statements')) : {}),
-    ...(tier === 'image' ? { CALLPLANE_TEST_IMAGES: scratch } : {}),
     CALLPLANE_TEST_COUNTS: countsFile,
   });
   const files = (readJson(countsFile) ?? []) as FileCounts[];
@@ -138,10 +137,19 @@ async function retryFailed(program: string, files: FileCounts[], tier: Tier, scr
   return [...files.filter(({ path }) => !again.some((file) => file.path === path)), ...again];
 }
 
-/** Copies the files of an app's image, with the script of its Dockerfile. The install has checked the lockfile. */
-async function makeImage(app: string, to: string): Promise<void> {
+/**
+ * Copies the files of an app's image, with the script of its Dockerfile. The install has checked the lockfile. CI names
+ * the folder, in which it has them copied beside other tests.
+ */
+async function makeImage(app: string, scratch: string): Promise<void> {
+  const folder = (process.env['CALLPLANE_TEST_IMAGES'] ??= scratch);
+  if (existsSync(join(folder, app))) return;
+  mkdirSync(folder, { recursive: true });
+  const draft = join(folder, `${app}.draft`);
+  rmSync(draft, { recursive: true, force: true });
   const env = { ...toolsEnvironment(), pnpm_config_trust_lockfile: 'true' };
-  await progress(say)(`Copying the image of ${app}`, () => run('infra/image/prune.sh', [app, to], { env }));
+  await progress(say)(`Copying the image of ${app}`, () => run('infra/image/prune.sh', [app, draft], { env }));
+  renameSync(draft, join(folder, app));
 }
 
 /** Builds Janus with the script of its Dockerfile, once for each version of the folder. */
