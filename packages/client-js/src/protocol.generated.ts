@@ -223,6 +223,9 @@ export interface PublishRequest {
    * The answer repeats it as `replyTo`.
    */
   id?: string;
+  /**
+   * At most 100000 printable ASCII characters, and line ends.
+   */
   sdp: string;
   /**
    * @maxItems 4
@@ -310,6 +313,9 @@ export interface AnswerRequest {
    */
   id?: string;
   offerId: number;
+  /**
+   * At most 100000 printable ASCII characters, and line ends.
+   */
   sdp: string;
 }
 

@@ -157,7 +157,10 @@ export const CREDIT_FIELDS = {
   failure: Type.Optional(StreamFailure),
 };
 
-export const Sdp = Type.String({ minLength: 1, maxLength: PROTOCOL_LIMITS.sdpCharsMax });
+/** The gateway's check of descriptions has its bounds, without counting characters as JSON schemas do. */
+export const Sdp = Type.String({
+  description: `At most ${PROTOCOL_LIMITS.sdpCharsMax} printable ASCII characters, and line ends.`,
+});
 
 export const IceServer = Type.Object({
   urls: Type.Array(Type.String()),
