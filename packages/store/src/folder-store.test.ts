@@ -18,6 +18,12 @@ describe('the store in a folder', () => {
     expect(readdirSync(join(folder, 'store/a/b'))).toEqual(['1']);
   });
 
+  test('takes the name of a capture of a room that may use several media servers', async () => {
+    const name = 'captures/room_1/m1/videoroom-room_1-user-sess_1-1-1@m1-1795902233244954-audio-0/0';
+    await store.put(name, Buffer.from('sound'));
+    expect(await store.size(name)).toBe(5);
+  });
+
   test('takes a file, and leaves it in its place', async () => {
     const path = join(folder, 'file');
     writeFileSync(path, 'content');

@@ -6,7 +6,8 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { ObjectStore, StoredObject } from './object-store.js';
 
-const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*\/?$/;
+/** The name of a capture has an @ if its feed says on which media server it is. */
+const NAME = /^[A-Za-z0-9_-][A-Za-z0-9._@-]*(\/[A-Za-z0-9_-][A-Za-z0-9._@-]*)*\/?$/;
 
 /** Keeps each object as a file of a folder, which all processes of the deployment share. */
 export class FolderStore implements ObjectStore {
