@@ -90,7 +90,8 @@ export const SignalingConfig = Type.Object({
     default: 5,
     minimum: 1,
     maximum: 3600,
-    description: 'How long a media server may be unreachable before its rooms move to another one, in seconds.',
+    description:
+      'Seconds without a media server before its rooms move; a fifth, at least 1, if it refuses connections.',
   }),
   ...forwardSettings,
   MEDIA_REGION: Type.Optional(

@@ -42,7 +42,6 @@ beforeAll(async () => {
     ...secrets,
     MEDIA_NODES_PER_ROOM: '2',
     MEDIA_FORWARD_PORTS: '32000-32399',
-    MEDIA_NODE_DEAD_SECONDS: '1',
   };
   for (const [id, { url, apiSecret, adminKey }] of Object.entries(janus)) {
     const server = { id, url: parseNodeUrl(id, url), capacity: null, region: REGIONS[id] ?? null, hasAgent: true };

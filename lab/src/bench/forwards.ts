@@ -1,6 +1,7 @@
 /**
  * One room on three media servers against the same room on one. Needs iptables and root for the bytes between servers.
- * Environment: `BENCH_VIEWERS` (default 60), `BENCH_ROUNDS` (default 20), the timed joins on each server.
+ * Environment: `BENCH_VIEWERS` (default 60), `BENCH_ROUNDS` (default 20), the timed joins on each server, and
+ * `BENCH_ONLY=kill`, which only kills a server.
  */
 import { execFileSync } from 'node:child_process';
 import { randomFillSync } from 'node:crypto';
@@ -15,6 +16,7 @@ import { openBench, type CallBench } from './signaling.js';
 
 const VIEWERS = Number(process.env.BENCH_VIEWERS ?? 60);
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 20);
+const ONLY_KILL = process.env.BENCH_ONLY === 'kill';
 const REGIONS = ['r1', 'r2', 'r3'];
 /** Of the feeds that one Janus receives from another. */
 const FORWARD_PORTS = { first: 29_000, last: 29_399 };
@@ -36,6 +38,10 @@ export const run = () =>
     for (const [at, region] of REGIONS.entries()) {
       const url = `ws://127.0.0.1:${bench.media.ports[at]}`;
       await stage.operator.rtc('media', 'register', `m${at + 1}`, url, '--region', region);
+    }
+    if (ONLY_KILL) {
+      await lose(bench, await meet(bench, REGIONS));
+      return;
     }
     printHead(
       `${PUBLISHERS} publishers, ${VIEWERS} viewers`,

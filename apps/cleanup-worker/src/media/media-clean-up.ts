@@ -6,7 +6,7 @@ import {
   type MediaSessionPlace,
   removeSilentNodes,
 } from '@callplane/db';
-import { MediaError, type MediaNode, MediaNodes, parseMediaNodes } from '@callplane/media';
+import { isConnectionRefused, MediaError, type MediaNode, MediaNodes, parseMediaNodes } from '@callplane/media';
 import type { CleanupWorkerConfig } from '../config.js';
 import type { Deps } from '../deps.js';
 
@@ -154,14 +154,6 @@ async function onNode<T>(
     deps.logger.warn('media node unavailable', { ...subject, state: absence, error });
     return absence;
   }
-}
-
-/** Whether the error, or a cause of it, is a refused connection. If a name has several addresses, all must refuse. */
-function isConnectionRefused(error: unknown): boolean {
-  if (typeof error !== 'object' || error === null) return false;
-  const { code, errors, cause } = error as { code?: unknown; errors?: unknown; cause?: unknown };
-  if (Array.isArray(errors)) return errors.length > 0 && errors.every(isConnectionRefused);
-  return code === 'ECONNREFUSED' || isConnectionRefused(cause);
 }
 
 /**

@@ -17,6 +17,13 @@ import type { Rooms } from '../rooms/rooms.js';
 /** How long the loads stay valid after a read, in milliseconds. Until then, rooms placed here are added to them. */
 const LOADS_FRESH_MS = 1000;
 
+/**
+ * A media server that refuses connections has lost its rooms with its process: it counts as lost after this part of the
+ * time, but not before a service manager may have started it again.
+ */
+const REFUSING_PART = 0.2;
+const REFUSING_MS_MIN = 1000;
+
 /** The current media server of a session, and the generation of its room's placement. */
 export interface MediaPlace {
   readonly node: MediaNode;
@@ -71,13 +78,15 @@ export class MediaPlaces {
   }
 
   /**
-   * Whether the node has been down for longer than this time, or is no longer registered. Reads the registry if the node
+   * Whether the node has been down for longer than this time, or a part of it if it refuses connections, or is no longer
+   * registered. Reads the registry if the node
    * is unknown: another gateway may have placed the room on a server that was registered a moment ago.
    * @throws if the registry has to be read and cannot be
    */
   async isLost(nodeId: string, deadMs: number): Promise<boolean> {
     const node = await this.nodes.lookUp(nodeId);
-    return node === undefined || node.downForMs > deadMs;
+    if (node === undefined) return true;
+    return node.downForMs > (node.isRefusing ? Math.max(REFUSING_MS_MIN, deadMs * REFUSING_PART) : deadMs);
   }
 
   /**

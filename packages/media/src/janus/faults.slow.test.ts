@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { MediaError } from '../types.js';
 import { MediaNodes } from '../nodes.js';
+import { DEFAULT_DEADLINES } from './connection.js';
 import { reconnectDelayMs, type MediaNode } from './node.js';
 import { PROBE_ROOM } from './probe.js';
 import { JANUS_VERSION_MIN } from './version.js';
@@ -37,6 +38,7 @@ describe('a failing Janus', () => {
     expect(performance.now() - began).toBeLessThan(4_000);
     expect(error.code).toBe('unavailable');
     expect(node.state).toBe('down');
+    await eventually(() => node.isRefusing);
     expect([...ada.closed, ...bob.closed]).toEqual(['media server unavailable', 'media server unavailable']);
     await expect(node.ensureRoom('room')).rejects.toMatchObject({ code: 'unavailable' });
     await expect(bob.subscriber.update({ add: [], remove: ['0'] })).rejects.toMatchObject({ code: 'unavailable' });
@@ -45,6 +47,7 @@ describe('a failing Janus', () => {
     await janus.start();
     await node.untilUp(UP_WITHIN_MS);
     expect(events).toEqual(['up', 'down', 'up']);
+    expect(node.isRefusing).toBe(false);
     // The rooms died with the process.
     expect(await hasMediaRoom(node, 'room')).toBe(false);
     await node.ensureRoom('room');
@@ -76,6 +79,9 @@ describe('a failing Janus', () => {
     // Five seconds, and five more for a slow machine.
     expect(performance.now() - began).toBeLessThan(10_000);
     await expect(node.ping()).rejects.toMatchObject({ code: 'unavailable' });
+    // The kernel still accepts connections, so an attempt lasts until its deadline. The pauses before it are shorter.
+    await new Promise((resolve) => setTimeout(resolve, DEFAULT_DEADLINES.connectMs + 500));
+    expect([node.state, node.isRefusing]).toEqual(['down', false]);
 
     janus.thaw();
     await node.untilUp(UP_WITHIN_MS);

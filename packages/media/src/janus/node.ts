@@ -85,6 +85,14 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
     return this.#standing === undefined ? performance.now() - this.#downSinceMs : 0;
   }
 
+  /**
+   * Whether the last attempt to connect was refused: the machine answers, and no Janus listens there. A busy or frozen
+   * Janus refuses nothing, because the kernel accepts connections for it.
+   */
+  get isRefusing(): boolean {
+    return this.#standing === undefined && isConnectionRefused(this.#absence);
+  }
+
   /** Resolves once the node is up; rejects after the deadline. The node keeps trying to connect in either case. */
   async untilUp(deadlineMs: number): Promise<void> {
     if (this.state === 'up') return;
@@ -291,6 +299,14 @@ export class MediaNode extends EventEmitter<MediaNodeEvents> {
       await this.#ping(standing).catch((error: unknown) => connection.close('no answer to a ping', error));
     }
   }
+}
+
+/** Whether the error, or a cause of it, is a refused connection. If a name has several addresses, all must refuse. */
+export function isConnectionRefused(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  const { code, errors, cause } = error as { code?: unknown; errors?: unknown; cause?: unknown };
+  if (Array.isArray(errors)) return errors.length > 0 && errors.every(isConnectionRefused);
+  return code === 'ECONNREFUSED' || isConnectionRefused(cause);
 }
 
 /** The pause before a reconnection: doubles from 100 ms to 2 s, less a random part of up to one half. */
