@@ -88,7 +88,7 @@ export async function spawnApp(options: TestAppOptions): Promise<TestApp> {
 
 /** The cache of compiled code of `npm test`, with which an app starts with less processor time. */
 function compileCache(): NodeJS.ProcessEnv {
-  const folder = process.env['NODE_COMPILE_CACHE'];
+  const folder = process.env['CALLPLANE_TEST_COMPILE_CACHE'];
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 }
 
