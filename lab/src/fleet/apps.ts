@@ -11,7 +11,7 @@ import {
 import { root } from '../bootstrap.js';
 import { Cable } from './cable.js';
 import { Machine } from './machine.js';
-import type { MediaServers } from './media-servers.js';
+import { FORWARD_PORTS, REGIONS, type MediaServers } from './media-servers.js';
 import type { PostgresPair } from './postgres-pair.js';
 import type { Processes } from './processes.js';
 
@@ -153,7 +153,7 @@ export async function newAgent(n: number, { processes, postgres, media, env, bui
   const program = {
     name,
     script: mainOf('cli', built),
-    args: ['media', 'agent', `m${n}`, `ws://127.0.0.1:${media.ports[n - 1]}`],
+    args: ['media', 'agent', `m${n}`, `ws://127.0.0.1:${media.ports[n - 1]}`, '--region', REGIONS[n - 1] ?? ''],
     flags: SHORT_RUN_FLAGS,
     port,
     readyPath: '/metrics',
@@ -171,13 +171,20 @@ export async function newAgent(n: number, { processes, postgres, media, env, bui
   return { app: 'media-agent', machine, database, front: null, media: [], clockFile: null, logFile: program.logFile };
 }
 
+const OF_GATEWAYS = {
+  TRUST_PROXY: '127.0.0.1',
+  RATE_LIMIT_SIGNALING_PER_SECOND: '0',
+  MEDIA_NODES_PER_ROOM: String(REGIONS.length),
+  MEDIA_FORWARD_PORTS: `${FORWARD_PORTS.first}-${FORWARD_PORTS.last}`,
+};
+
 function settingsOf(app: AppName): Record<string, string> {
   return {
     DATABASE_POOL_MAX: '5',
     ...(app === 'api'
       ? { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_READS_PER_SECOND: '0', RATE_LIMIT_WRITES_PER_SECOND: '0' }
       : {}),
-    ...(app === 'signaling' ? { TRUST_PROXY: '127.0.0.1', RATE_LIMIT_SIGNALING_PER_SECOND: '0' } : {}),
+    ...(app === 'signaling' ? OF_GATEWAYS : {}),
     ...(app === 'recorder' ? { RECORDER_LEASE_MS: String(LEASE_MS), RECORDER_SWEEP_INTERVAL_MS: '1000' } : {}),
     ...(app.endsWith('worker') ? { LEASE_MS: String(LEASE_MS), SWEEP_INTERVAL_MS: '1000' } : {}),
     ...(app === 'api' || app === 'webhook-worker' ? LOCAL_RECEIVERS : {}),

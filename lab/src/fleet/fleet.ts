@@ -38,7 +38,7 @@ export interface Fleet {
 
 /**
  * Starts everything behind a load balancer: two of each app, PostgreSQL with a standby, Redis with three Sentinels, two
- * Janus with their agents, a store of recordings, and coturn.
+ * Janus of two regions with their agents, a store of recordings, and coturn.
  * @param bugs the seeded bugs that the apps are built with.
  */
 export async function startFleet(

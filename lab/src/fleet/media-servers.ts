@@ -8,6 +8,10 @@ import type { Processes } from './processes.js';
 const FIRST_RTP_PORT = 30_000;
 const RTP_PORTS = 500;
 const RELAY_PORTS = { minPort: 31_000, maxPort: 31_999 };
+/** UDP ports of the feeds that one Janus receives from another. */
+export const FORWARD_PORTS = { first: 29_000, last: 29_199 };
+/** Of each Janus, if its agent names one. */
+export const REGIONS = ['eu', 'us'];
 
 const newSecret = (): string => randomBytes(16).toString('hex');
 

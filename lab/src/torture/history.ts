@@ -206,6 +206,11 @@ export type Mark =
   | 'final reads ended'
   /** The invariants of `rtc doctor --deep`: `detail` has `broken`, a list of names with rows. */
   | 'invariants'
+  /**
+   * Forwards between media servers, after the end of all rooms: `detail` has `opened`, the number that was seen, `left`,
+   * a list of their rows, feeds and rooms that are left, and the `ports` that stay bound.
+   */
+  | 'forwards'
   /** An app ended or logged an error that no fault explains: `detail` has `app` and `message`. */
   | 'app failed'
   /** The last line of a complete run. */

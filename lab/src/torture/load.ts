@@ -54,8 +54,13 @@ export abstract class Load {
     return roomId;
   }
 
-  protected async invite(roomId: string, participantName: string, permissions: string[]): Promise<Joining | null> {
-    const issued = await this.insist('POST', `/v1/rooms/${roomId}/tokens`, { body: { participantName, permissions } });
+  /** @param who.region from which its media server is chosen, if it names one. */
+  protected async invite(
+    roomId: string,
+    participantName: string,
+    who: { permissions: string[]; region?: string | undefined },
+  ): Promise<Joining | null> {
+    const issued = await this.insist('POST', `/v1/rooms/${roomId}/tokens`, { body: { participantName, ...who } });
     if (issued?.status !== 201) return null;
     const { participantId = '', token = '' } = issued.body;
     this.known.participants.set(participantId, roomId);

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Call, Platform } from '@callplane/client-js';
 import wrtc from '@roamhq/wrtc';
+import { REGIONS } from '../fleet/media-servers.js';
 import type { Joining } from './calls.js';
 import { Load } from './load.js';
 import type { HistoryWriter } from './history-writer.js';
@@ -27,7 +28,7 @@ export abstract class SpokenRooms extends Load {
   protected abstract meet(): Promise<void>;
 
   /**
-   * Lets both join, and waits until the listener hears the speaker, at most 15 s.
+   * Lets both join, mostly from two regions, and waits until the listener hears the speaker, at most 15 s.
    * @param calls gets the calls, also if only one could join
    * @returns speaker and listener; null if one of them got no token
    */
@@ -35,8 +36,9 @@ export abstract class SpokenRooms extends Load {
     roomId: string,
     { peers, tone, calls }: { peers: Peers; tone: ReturnType<typeof startTone>; calls: Call[] },
   ): Promise<[Joining, Joining] | null> {
-    const speaker = await this.invite(roomId, 'Speaker', PERMISSIONS);
-    const listener = await this.invite(roomId, 'Listener', PERMISSIONS);
+    const [first, second] = this.random.pick([REGIONS, [...REGIONS].reverse(), []]);
+    const speaker = await this.invite(roomId, 'Speaker', { permissions: PERMISSIONS, region: first });
+    const listener = await this.invite(roomId, 'Listener', { permissions: PERMISSIONS, region: second });
     if (speaker === null || listener === null) return null;
     for (const one of [speaker, listener]) {
       const call = await this.shared.calls.join(one, (name) => peers.classFor(one, name));

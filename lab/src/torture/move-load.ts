@@ -18,7 +18,7 @@ export class MoveLoop extends Load {
     if (from === null || to === null) return;
     const calls = [];
     for (let n = random.between(1, PEOPLE_MAX); n > 0; n -= 1) {
-      const one = await this.invite(from, `Traveller ${n}`, ['room:join']);
+      const one = await this.invite(from, `Traveller ${n}`, { permissions: ['room:join'] });
       const call = one === null ? null : await shared.calls.join(one);
       if (one === null || call === null) continue;
       calls.push(call);

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Call } from '@callplane/client-js';
 import type { Sent } from '../client.js';
+import { REGIONS } from '../fleet/media-servers.js';
 import type { Joining } from './calls.js';
 import { Load } from './load.js';
 
@@ -28,7 +29,8 @@ export class RoomLoop extends Load {
     if (roomId === null) return;
     const invited: Joining[] = [];
     for (let n = random.between(1, maxParticipants + 2); n > 0; n -= 1) {
-      const one = await this.invite(roomId, `Person ${random.between(1, 999)}`, PERMISSIONS);
+      const who = { permissions: PERMISSIONS, region: random.pick([undefined, ...REGIONS]) };
+      const one = await this.invite(roomId, `Person ${random.between(1, 999)}`, who);
       if (one !== null) invited.push(one);
     }
     const join = (one: Joining): Promise<Call | null> => shared.calls.join(one);

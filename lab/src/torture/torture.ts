@@ -9,6 +9,7 @@ import { Calls } from './calls.js';
 import { Caller, type Sender } from './caller.js';
 import { deploymentOf } from './deployment.js';
 import { readAll, untilSettled } from './final-reads.js';
+import { ForwardWatch } from './forward-reads.js';
 import { startFleet, type Fleet } from '../fleet/fleet.js';
 import type { KnownTenant, Operator } from '../fleet/operator.js';
 import { HistoryWriter } from './history-writer.js';
@@ -51,6 +52,8 @@ interface Run {
   calls: Calls;
   receiver: RecordingReceiver;
   fleet: Fleet | null;
+  /** Null without a fleet. */
+  forwards: ForwardWatch | null;
   say: (line: string) => void;
 }
 
@@ -68,7 +71,8 @@ export async function torture(options: Options, say: (line: string) => void): Pr
   const caller = new Caller(baseUrl, history);
   const calls = new Calls(signalingUrl, history);
   const receiver = new RecordingReceiver(history, random.fork('receiver'));
-  const run: Run = { options, tenants, random, history, caller, calls, receiver, fleet, say };
+  const forwards = fleet === null ? null : new ForwardWatch(fleet);
+  const run: Run = { options, tenants, random, history, caller, calls, receiver, fleet, forwards, say };
   for (const { machine } of fleet?.instances ?? []) {
     machine.onDied = (how) => history.mark('app failed', { app: machine.name, message: `it ended: ${how}` });
   }
@@ -77,6 +81,7 @@ export async function torture(options: Options, say: (line: string) => void): Pr
   } finally {
     await calls.close();
     await receiver.close();
+    await forwards?.close();
     fleet?.keepLogs(join(out, 'logs'));
     await fleet?.close();
     await history.close();
@@ -92,7 +97,7 @@ function newHistory(folder: string): HistoryWriter {
 }
 
 async function play(run: Run, baseUrl: string): Promise<string[]> {
-  const { options, tenants, history, caller, receiver, fleet } = run;
+  const { options, tenants, history, caller, receiver, fleet, forwards } = run;
   const { minutes, seed } = options;
   history.write('run', {
     atMs: 0,
@@ -118,11 +123,21 @@ async function play(run: Run, baseUrl: string): Promise<string[]> {
   );
   history.mark('final reads ended');
   const problems = fleet === null ? [] : await lookInside(fleet, history);
+  if (forwards !== null) await lookAtForwards(run, forwards);
   history.mark('finished');
   if (fleet === null) for (const { hooks } of parts) await hooks?.remove();
   sum(run, parts);
   if (!reached) problems.push('operations or deliveries are still open');
   return problems;
+}
+
+async function lookAtForwards({ history, say }: Run, forwards: ForwardWatch): Promise<void> {
+  const { sessions, opened } = forwards;
+  const left = await forwards.left();
+  const ports = await forwards.portsLeft();
+  history.mark('forwards', { opened, left, ports });
+  const kept = ports.length === 0 ? '' : `, whose ports ${ports.join(', ')} stay bound`;
+  say(`sessions on a further media server ${sessions}, forwards ${opened}${kept}`);
 }
 
 function sum({ caller, calls, receiver, say }: Run, parts: readonly Part[]): void {
@@ -152,7 +167,7 @@ async function startTenants(run: Run, tenants: readonly KnownTenant[]): Promise<
 
 /** Load, then load and faults, then load alone. */
 async function runLoad(run: Run, parts: readonly Part[]): Promise<void> {
-  const { random, caller, calls, history, fleet, options } = run;
+  const { random, caller, calls, history, fleet, forwards, options } = run;
   let isOver = false;
   const shared: Shared = { caller, calls, rooms: [], isOver: () => isOver };
   history.mark('load began');
@@ -163,6 +178,7 @@ async function runLoad(run: Run, parts: readonly Part[]): Promise<void> {
     });
     return [...loops, hooks?.run(shared.isOver)];
   });
+  if (forwards !== null) running.push(forwards.run(shared.isOver));
   const [first, second] = parts;
   if (second !== undefined) {
     const name = `${second.tenant.name} moves`;

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { HISTORY_FILES, type HistoryLines } from '../history.js';
 import { checkAcceptedWork } from './accepted-work.js';
 import { checkEvents } from './events.js';
-import { faultsOf, requestEvidence, textIn, type History } from './facts.js';
+import { faultsOf, hasSettled, numberIn, requestEvidence, textIn, type History } from './facts.js';
 import { Tally, type Finding } from './finding.js';
 import { checkMoves } from './moves.js';
 import { checkRecordings } from './recordings.js';
@@ -29,11 +29,24 @@ export function checkHistoryLines(history: History): Finding[] {
     ...checkAcceptedWork(history),
     ...checkRooms(history),
     ...checkMoves(history),
+    forwarded(history).finding(),
     ...checkEvents(history),
     ...checkRecordings(history),
     answered(history).finding(),
     running(history).finding(),
   ];
+}
+
+/** The harness looks at rows and media servers. Each forward that it has seen is a case. */
+function forwarded(history: History): Tally {
+  const tally = new Tally('R8', 'no feed was forwarded to another media server');
+  for (const { mark, n, detail } of hasSettled(history) ? history.marks : []) {
+    if (mark !== 'forwards') continue;
+    for (let opened = numberIn(detail, 'opened') ?? 0; opened > 0; opened -= 1) tally.held();
+    for (const says of detail['left'] as string[])
+      tally.broken('Something is left although its room has ended.', { file: 'marks', n, says });
+  }
+  return tally;
 }
 
 function answered(history: History): Tally {

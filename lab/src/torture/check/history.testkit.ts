@@ -236,6 +236,7 @@ export function goodParts() {
     /** With a key that was revoked at 10 s. */
     revoked: request('GET', '/v1/', 20_000, 401, errorOf('UNAUTHORIZED'), { client: 'key' }),
     failures: [] as string[],
+    forwards: { opened: 2, left: [] as string[], ports: [] as number[] },
     settled: true,
     readAll: true,
   };
@@ -255,6 +256,7 @@ export function historyOf(parts: Parts): History {
     media,
     nemesis,
     failures,
+    forwards,
     settled,
     readAll,
     recording,
@@ -281,6 +283,7 @@ export function historyOf(parts: Parts): History {
       { ...ofLine, atMs: 10_000, mark: 'key revoked' as const, detail: { client: 'key' } },
       ...(settled ? [{ ...ofLine, atMs: 800_000, mark: 'settled' as const, detail: {} }] : []),
       ...(readAll ? [{ ...ofLine, atMs: 900_000, mark: 'final reads ended' as const, detail: {} }] : []),
+      { ...ofLine, atMs: 950_000, mark: 'forwards' as const, detail: forwards },
       ...failures.map((message) => ({
         ...ofLine,
         atMs: 5,
