@@ -81,7 +81,7 @@ export class ForwardWatch {
     }
   }
 
-  /** @returns the UDP ports that stay bound without a forward. Janus 1.4.1 keeps some, so they are no finding */
+  /** @returns the UDP ports that stay bound without a forward. One of 42 did, for a cause that is not known: no finding */
   async portsLeft(): Promise<number[]> {
     await until(() => boundPorts().length === 0, PORTS_WITHIN_MS);
     return boundPorts();

@@ -79,8 +79,8 @@ export class MediaPlaces {
 
   /**
    * Whether the node has been down for longer than this time, or a part of it if it refuses connections, or is no longer
-   * registered. Reads the registry if the node
-   * is unknown: another gateway may have placed the room on a server that was registered a moment ago.
+   * registered. Reads the registry if the node is unknown: another gateway may have placed the room on a server that was
+   * registered a moment ago.
    * @throws if the registry has to be read and cannot be
    */
   async isLost(nodeId: string, deadMs: number): Promise<boolean> {
