@@ -59,7 +59,7 @@ export default class CallplaneEnvironment extends TestEnvironment {
     this.global[Symbol.for('callplane.worker')] = keepServers;
     this.global[Symbol.for('callplane.values')] = values;
     // For the modules of share-libraries.mjs.
-    this.global['callplane.library'] = (url) => import(url);
+    this.global['callplane.library'] = (path) => import(path);
     // The errors and dates of shared libraries, and of Node, are errors and dates in a test, too.
     const isNamed = (name) => (value) => types.isNativeError(value) && value.name === name;
     const instanceChecks = { Error: types.isNativeError, Date: types.isDate };
