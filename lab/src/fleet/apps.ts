@@ -2,6 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   freePort,
+  MALLOC,
   NODE_FLAGS,
   redisUrlOf,
   SHORT_RUN_FLAGS,
@@ -58,7 +59,14 @@ export function startNode(program: NodeProgram): Promise<LocalServer> {
     port,
     url,
     command: { file: process.execPath, args: [...flags, script, ...args], options: {} },
-    env: { PATH: process.env['PATH'], HOST: '127.0.0.1', HEALTH_HOST: '127.0.0.1', LOG_FORMAT: 'json', ...env },
+    env: {
+      PATH: process.env['PATH'],
+      HOST: '127.0.0.1',
+      HEALTH_HOST: '127.0.0.1',
+      LOG_FORMAT: 'json',
+      ...MALLOC,
+      ...env,
+    },
     cwd: root,
     logFile,
     isReady: () =>

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
+import { MALLOC, SHORT_RUN_FLAGS, startServer, type LocalServer } from '@callplane/local-servers';
 import { root } from '../bootstrap.js';
 
 /**
@@ -32,11 +32,6 @@ export interface AppOptions {
 
 /** Half of the semi-spaces that docs/operations/deploy.md recommends: an idle app takes 10 MiB less. */
 const NODE_FLAGS = ['--enable-source-maps', '--max-semi-space-size=4', ...SHORT_RUN_FLAGS];
-
-/**
- * For glibc's malloc: one arena, and freed memory goes back to the kernel. An idle app takes 11 of 50 MiB less (measured).
- */
-const MALLOC = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '65536', MALLOC_MMAP_THRESHOLD_: '65536' };
 
 /** Starts an app in its own process and waits until it is ready. An app drops lines rather than wait for their reader. */
 export function startApp(options: AppOptions): Promise<LocalServer> {
