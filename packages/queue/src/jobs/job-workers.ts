@@ -37,7 +37,7 @@ export interface JobWorkersSettings<Data> {
 const LOCKS = {
   lockDuration: 17_000,
   lockRenewTime: 5000,
-  stalledInterval: 5000,
+  stalledInterval: 3000,
   maxStalledCount: 1_000_000,
 } as const satisfies Partial<WorkerOptions>;
 
