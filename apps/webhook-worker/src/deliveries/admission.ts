@@ -2,7 +2,6 @@ import { ACTIVE_MS, CONCURRENCY_PER_WORKER, laneOf, SHARED_SLOTS_MAX, SlotUsage,
 import type { Turn, TurnJob } from '@callplane/queue';
 import { KeyedBound } from '@callplane/runtime';
 import { LRUCache } from 'lru-cache';
-import pLimit, { type LimitFunction } from 'p-limit';
 
 /** The result of a turn: it comes back after a while, or other turns are announced. */
 export type Next = { backInMs: number } | { announce: Turn[] };
@@ -16,14 +15,22 @@ export const OVER: Next = { announce: [] };
 const SHARE_PAUSE_MS = 150;
 const SUSPECTS_MAX = 10_000;
 
+interface Waiting {
+  turn: TurnJob;
+  begin: () => void;
+}
+
 /**
  * Decides when a turn begins: gives it one of the slots of its lane, or sends it back because its environment has used much
- * since the turn was added. Guarantee W7 depends on it; docs/decisions/0005 has an example.
+ * since the turn was added. A free slot goes to the lane of the turn that came first, and there to the environment that has
+ * used the least. Guarantee W7 depends on it; docs/decisions/0005 has an example.
  */
 export class Admission {
   readonly #slotsMax: number;
-  readonly #slots: LimitFunction;
-  readonly #slowSlots: LimitFunction;
+  readonly #slowSlotsMax: number;
+  readonly #inUse: Record<Lane, number> = { fast: 0, slow: 0 };
+  /** Turns that wait for a slot, in the order in which they came. */
+  readonly #waiting: Waiting[] = [];
   readonly #usage: Record<Lane, SlotUsage> = { fast: new SlotUsage(), slow: new SlotUsage() };
   /** Slots that environments hold in the fast lane. */
   readonly #fastSlots: KeyedBound;
@@ -34,22 +41,16 @@ export class Admission {
   constructor(workers: number) {
     const sharedMax = workers * SHARED_SLOTS_MAX;
     this.#slotsMax = workers * CONCURRENCY_PER_WORKER;
-    this.#slots = pLimit(this.#slotsMax);
-    this.#slowSlots = pLimit(sharedMax);
+    this.#slowSlotsMax = sharedMax;
     this.#fastSlots = new KeyedBound({ max: this.#slotsMax, perKeyMax: sharedMax });
   }
 
   get inUse(): number {
-    return this.#slots.activeCount;
+    return this.#inUse.fast + this.#inUse.slow;
   }
 
   get hasFreeSlot(): boolean {
-    return this.#slots.activeCount < this.#slotsMax && this.#slots.pendingCount === 0;
-  }
-
-  /** Turns that wait for a slot of the slow lane. */
-  get waitingSlow(): number {
-    return this.#slowSlots.pendingCount;
+    return this.inUse < this.#slotsMax;
   }
 
   priority({ environmentId, slotMs, lane = laneOf(slotMs) }: Turn): number {
@@ -71,22 +72,47 @@ export class Admission {
   }
 
   /** Runs `work` in a slot, unless a rule has changed while the turn waited for it. Charges the environment for the time. */
-  inSlot<T>(turn: TurnJob, work: () => Promise<T>): Promise<T | Next> {
-    const { environmentId, lane, slotMs } = turn;
-    const begin = (): Promise<T | Next> =>
-      this.#slots(async () => {
-        const refused = this.#refusal(turn);
-        if (refused !== null) return refused;
-        const ended = this.#usage[lane].begin(environmentId, slotMs, performance.now());
-        if (lane === 'fast') this.#fastSlots.add(environmentId, 1);
-        try {
-          return await work();
-        } finally {
-          ended(performance.now());
-          if (lane === 'fast') this.#fastSlots.add(environmentId, -1);
-        }
-      });
-    return lane === 'slow' ? this.#slowSlots(begin) : begin();
+  async inSlot<T>(turn: TurnJob, work: () => Promise<T>): Promise<T | Next> {
+    await new Promise<void>((begin) => {
+      this.#waiting.push({ turn, begin });
+      this.#beginNext();
+    });
+    try {
+      return this.#refusal(turn) ?? (await this.#charged(turn, work));
+    } finally {
+      this.#inUse[turn.lane] -= 1;
+      this.#beginNext();
+    }
+  }
+
+  async #charged<T>({ environmentId, lane, slotMs }: TurnJob, work: () => Promise<T>): Promise<T> {
+    const ended = this.#usage[lane].begin(environmentId, slotMs, performance.now());
+    if (lane === 'fast') this.#fastSlots.add(environmentId, 1);
+    try {
+      return await work();
+    } finally {
+      ended(performance.now());
+      if (lane === 'fast') this.#fastSlots.add(environmentId, -1);
+    }
+  }
+
+  #beginNext(): void {
+    if (!this.hasFreeSlot) return;
+    const hasSlow = this.#inUse.slow < this.#slowSlotsMax;
+    const first = this.#waiting.findIndex(({ turn }) => hasSlow || turn.lane === 'fast');
+    const oldest = this.#waiting[first];
+    if (oldest === undefined) return;
+    const { lane } = oldest.turn;
+    let [chosen, next, least] = [first, oldest, Infinity];
+    for (const [at, each] of this.#waiting.entries()) {
+      const used = each.turn.lane === lane ? this.priority(each.turn) : Infinity;
+      if (used < least) [chosen, next, least] = [at, each, used];
+    }
+    // The oldest takes the place of the turn that goes before it. So each lane gets its share of the slots.
+    this.#waiting[chosen] = oldest;
+    this.#waiting.splice(first, 1);
+    this.#inUse[lane] += 1;
+    next.begin();
   }
 
   /** An attempt of the turn takes as long as in the slow lane: the next turns of its environment go there for a while. */

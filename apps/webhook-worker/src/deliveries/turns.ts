@@ -1,5 +1,5 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { CONCURRENCY_PER_WORKER, laneOf, ticketsOf } from '@callplane/core';
+import { laneOf, ticketsOf } from '@callplane/core';
 import { takeOverLeases, type Claim } from '@callplane/db';
 import type { Handed, Turn, TurnJob } from '@callplane/queue';
 import { LRUCache } from 'lru-cache';
@@ -10,12 +10,6 @@ import { sendDue, type Sent, type SendDueContext } from './send-due.js';
 
 /** Earlier workers of a turn whose leases are taken over. Leases of workers before them have expired. */
 const TAKEN_OVER_MAX = 16;
-/**
- * Turns without Redis that may wait for a slot of the slow lane, for each worker. They wait in the order of the scans,
- * which does not know how many slots their environments use meanwhile. So they are few, and turns of a later scan begin
- * soon.
- */
-const SLOW_WAITING_MAX = 2 * CONCURRENCY_PER_WORKER;
 /**
  * Endpoints whose latest room, with an order, and latest duration a worker remembers. The claims of a forgotten one begin
  * at the first room, and take more than they send.
@@ -37,7 +31,7 @@ export class Turns {
   /** @param workers of this process, of four slots each. */
   constructor(
     private readonly deps: Deps,
-    private readonly workers = 1,
+    workers = 1,
   ) {
     this.#admission = new Admission(workers);
     this.#sending = {
@@ -74,8 +68,6 @@ export class Turns {
    */
   async runDirectly(turn: Turn): Promise<void> {
     if (this.#taken.has(keyOf(turn))) return;
-    const isSlow = (turn.lane ?? laneOf(turn.slotMs)) === 'slow';
-    if (isSlow && this.#admission.waitingSlow >= this.workers * SLOW_WAITING_MAX) return;
     try {
       let next: Turn | undefined = turn;
       while (next !== undefined && next.delayMs === undefined && !this.#isDraining && !this.#hasRedis) {
