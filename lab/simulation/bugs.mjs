@@ -385,6 +385,11 @@ export const BUGS = [
     'f.wanted_until < now())',
     'f.wanted_until < now() AND false)',
   ]),
+  bug('rooms-end-under-forwards', 'the end of a room does not wait for the forwards that gateways are opening', [
+    'apps/cleanup-worker/src/media/media-clean-up.ts',
+    'nodeIds.length > 1',
+    'nodeIds.length < 1',
+  ]),
   bug(
     'rooms-left-on-further-servers',
     'the end of a room destroys it on its own media server only, and no pass finds ended rooms',

@@ -175,10 +175,11 @@ async function mediaViolations({ fleet }: Run, read: Read): Promise<Violation[]>
   ];
 }
 
-/** Participants receive the tracks of their room from either server, and the servers forward nothing else. */
+/** Participants receive the tracks of their room from either server, and the servers forward and keep nothing else. */
 async function forwardViolations({ fleet }: Pick<Run, 'fleet'>, read: Read): Promise<Violation[]> {
-  const found: Violation[] = [];
   const { media } = fleet;
+  const kept = media.servers.flatMap(({ portsKept }) => portsKept);
+  const found: Violation[] = kept.map((detail) => ({ name: 'ports-freed', detail }));
   const { feeds } = media;
   const rows = await read('SELECT id, feed_id, to_node_id, state FROM media_forwards');
   const held = new Set(fleet.of('gateway').flatMap(({ gateway }) => [...(gateway?.held ?? [])]));

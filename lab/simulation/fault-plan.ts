@@ -18,6 +18,7 @@ type Loss = 'dies' | 'freezes' | 'is cut off';
  * room or removes the participant, and the gateway continues when that is accepted.
  * `lose at forward`: as soon as a forward enters the state, a media server, by its place, or the process that has written
  * it is lost for some time. A media server that dies loses its rooms.
+ * `end at forward`: a client ends the room of a forward that a gateway begins to open.
  * `media fails`: the media server answers every request with an error, until all operations have failed or completed.
  */
 export type Fault =
@@ -28,7 +29,7 @@ export type Fault =
   | { do: 'crash in last attempt'; role: Worker }
   | { do: 'stop after claim'; role: 'webhook-worker'; index: number; afterClaims: number }
   | { do: 'freeze in join'; index: number; afterReads: number; until: 'an end' | 'a removal' }
-  | { do: 'media fails' }
+  | { do: 'media fails' | 'end at forward' }
   | { do: 'drain'; index: number; atMs: number }
   | { do: 'redis away'; atMs: number; forMs: number }
   | { do: 'media away' | 'media hangs'; atMs: number; forMs: number }
@@ -72,7 +73,8 @@ export function faultsOf(seed: number, random: Random): Fault[] {
 
 /** @param random of its own. The number of media servers may be 1: then there is no forward. */
 export function forwardFaultsOf(random: Random, mediaServers: number): Fault[] {
-  return Array.from({ length: mediaServers === 1 ? 0 : random.between(0, 3) }, () => ({
+  if (mediaServers === 1) return [];
+  const losses = Array.from({ length: random.between(0, 3) }, (): Fault => ({
     do: 'lose at forward',
     state: random.pick<ForwardState>(['opening', 'up', 'up', 'closing', 'deleted']),
     lost: random.pick(['writer', 0, 1]),
@@ -80,6 +82,7 @@ export function forwardFaultsOf(random: Random, mediaServers: number): Fault[] {
     // Just below and well above the time after which a room leaves the server.
     forMs: random.pick([1000, 4000, 12_000]),
   }));
+  return random.chance(0.3) ? [...losses, { do: 'end at forward' }] : losses;
 }
 
 function anyFaultsOf(random: Random): Fault[] {

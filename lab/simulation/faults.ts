@@ -32,14 +32,14 @@ export class Faults {
   readonly #joins: JoinFaults;
   readonly #frozenAtMs = new Map<SimProcess, number>();
   readonly #leases: LeaseFaults;
-  readonly #lost = new Set<Fault>();
+  readonly #done = new Set<Fault>();
   #goOn = true;
 
   constructor(
     private readonly fleet: Fleet,
     private readonly redis: SimRedis,
     private readonly media: SimMedia,
-    postgres: Postgres,
+    private readonly postgres: Postgres,
     private readonly faults: readonly Fault[],
   ) {
     this.#world = fleet.world;
@@ -77,7 +77,8 @@ export class Faults {
     this.redis.weather = CALM;
     this.redis.isAway = false;
     this.media.state = this.#mediaState;
-    for (const { process } of this.fleet.instances.values()) process.frozenUntilMs = 0;
+    for (const { process } of this.fleet.instances.values())
+      process.frozenUntilMs = Math.min(process.frozenUntilMs, this.#world.nowMsValue);
   }
 
   /** Ends the fault that outlasts the others. @returns whether there was one. */
@@ -130,6 +131,7 @@ export class Faults {
     const { label } = effect;
     await this.#joins.onEffect(effect);
     if (this.#goOn) await this.#onForward(process, effect);
+    if (this.#goOn && FORWARD_ENTERS.opening.test(effect.text)) await this.#endAtForward();
     if ((await this.#leases.onLastAttempt(process, effect)) || !this.#goOn || DULL.test(label)) return;
     if (CLAIM.test(effect.text)) this.#wakeFormerHolders(process);
     if (await this.#leases.onEffect(process, effect)) return;
@@ -151,8 +153,8 @@ export class Faults {
 
   async #onForward(process: SimProcess, { text, label }: Effect): Promise<void> {
     for (const fault of this.faults) {
-      if (fault.do !== 'lose at forward' || !FORWARD_ENTERS[fault.state].test(text) || this.#lost.has(fault)) continue;
-      this.#lost.add(fault);
+      if (fault.do !== 'lose at forward' || !FORWARD_ENTERS[fault.state].test(text) || this.#done.has(fault)) continue;
+      this.#done.add(fault);
       const { lost, how, forMs } = fault;
       const server = lost === 'writer' ? undefined : this.media.servers[lost];
       if (server === undefined) {
@@ -165,6 +167,16 @@ export class Faults {
       else server.state = how === 'freezes' ? 'hanging' : 'away';
       this.planned(forMs, `${server.id} runs again`, () => void (server.state = this.#mediaState));
     }
+  }
+
+  async #endAtForward(): Promise<void> {
+    const fault = this.faults.find((each) => each.do === 'end at forward' && !this.#done.has(each));
+    if (fault === undefined) return;
+    this.#done.add(fault);
+    const [row] = await this.postgres.query<{ id: string }>(`
+      SELECT s.participant_id AS id FROM media_forwards f JOIN participant_sessions s ON s.id = f.session_id
+      WHERE f.state = 'opening' ORDER BY f.created_at DESC, f.id LIMIT 1`);
+    if (row !== undefined) this.#joins.interfere(row.id, 'end');
   }
 
   #freeze(process: SimProcess, forMs: number, label: string): void {

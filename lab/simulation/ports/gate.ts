@@ -9,6 +9,8 @@ import type { Backend, Postgres } from './postgres.js';
 /** As of the product's settings (packages/db/src/client/database.ts), in milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000;
 const IDLE_IN_TRANSACTION_MS = 15_000;
+/** For so long after a freeze, a worker may continue a turn that it has lost, in milliseconds. */
+const WOKEN_MS = 30_000;
 
 export interface Query {
   name?: string;
@@ -116,7 +118,11 @@ export class Gate {
       return;
     }
     const backend = (client.backend ??= await this.postgres.acquire(client.kind));
-    if (!client.isInTransaction) await backend.setTime(this.world.nowMsValue, this.seed, client.process.name);
+    if (!client.isInTransaction) {
+      const { nowMsValue: nowMs } = this.world;
+      const { name, frozenUntilMs } = client.process;
+      await backend.setTime(nowMs, this.seed, name, nowMs - frozenUntilMs < WOKEN_MS);
+    }
     this.statements += 1;
     client.lastLabel = label;
     statement.sentAtMs = this.world.nowMsValue;

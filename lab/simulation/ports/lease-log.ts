@@ -11,24 +11,28 @@ const TABLES = ['runtime_operations', 'webhook_deliveries'];
  * schedule.
  */
 export const LEASE_LOG = `
-  CREATE TABLE sim.leases (token uuid PRIMARY KEY, holder text NOT NULL);
+  CREATE TABLE sim.leases (token uuid PRIMARY KEY, holder text NOT NULL, is_woken boolean NOT NULL);
   CREATE TABLE sim.breaks (id bigserial PRIMARY KEY, guarantee text NOT NULL, what text NOT NULL);
   CREATE TABLE sim.failed_attempts (id text, run int, attempt int, at timestamptz NOT NULL, PRIMARY KEY (id, run, attempt));
   CREATE FUNCTION sim.watch_lease() RETURNS trigger LANGUAGE plpgsql AS $$
   DECLARE
     writer text := current_setting('sim.process');
-    held_by text := (SELECT l.holder FROM sim.leases l WHERE l.token = OLD.lease_token);
+    held_by text;
+    is_of_woken boolean;
     is_operation boolean := TG_TABLE_NAME = 'runtime_operations';
     is_held boolean := OLD.lease_token IS NOT NULL AND OLD.lease_expires_at > sim.now();
     is_success boolean := NEW.status IN ('completed', 'succeeded');
     -- The removal of an endpoint ends its deliveries, also those in flight.
     is_removal boolean := to_jsonb(NEW) ->> 'failure_reason' = 'endpoint_deleted';
-    -- A worker that gets the turn of a dead or frozen one ends its leases. Its lock lasts for 10 s at least.
-    is_stalled boolean := NOT is_operation AND NOT is_success AND NEW.lease_token IS NULL
-      AND OLD.lease_expires_at <= sim.now() + interval '${LEASE_SECONDS - 10} seconds';
+    is_stalled boolean;
     wrong text;
     failed_at timestamptz;
   BEGIN
+    SELECT l.holder, l.is_woken INTO held_by, is_of_woken FROM sim.leases l WHERE l.token = OLD.lease_token;
+    -- A worker that gets the turn of a dead or frozen one ends its leases. Its lock lasts for 10 s at least, and one
+    -- that wakes up may continue the turn that it has lost.
+    is_stalled := NOT is_operation AND NOT is_success AND NEW.lease_token IS NULL
+      AND (is_of_woken OR OLD.lease_expires_at <= sim.now() + interval '${LEASE_SECONDS - 10} seconds');
     IF is_operation AND NEW.lease_token IS DISTINCT FROM OLD.lease_token THEN
       IF NEW.lease_token IS NULL AND NEW.status = 'pending' THEN
         INSERT INTO sim.failed_attempts VALUES (OLD.id, OLD.run, OLD.run_attempts, sim.now()) ON CONFLICT DO NOTHING;
@@ -54,7 +58,8 @@ export const LEASE_LOG = `
       END IF;
     END IF;
     IF NEW.lease_token IS NOT NULL AND NEW.lease_token IS DISTINCT FROM OLD.lease_token THEN
-      INSERT INTO sim.leases VALUES (NEW.lease_token, writer) ON CONFLICT DO NOTHING;
+      INSERT INTO sim.leases VALUES (NEW.lease_token, writer, current_setting('sim.woken')::boolean)
+      ON CONFLICT (token) DO UPDATE SET is_woken = EXCLUDED.is_woken;
     END IF;
     IF wrong IS NOT NULL THEN
       INSERT INTO sim.breaks (guarantee, what) VALUES ('one-writer',

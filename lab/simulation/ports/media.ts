@@ -13,7 +13,7 @@ export const REGIONS = ['eu', 'us'];
 const MID = '0';
 const DEADLINE_MS = 5000;
 /** Until Janus lists a feed that it has said to receive, in milliseconds. */
-const LISTED_WITHIN_MS = 20;
+const LISTED_WITHIN_MS = 100;
 
 /** A stream of a publisher, or of a feed that another server forwards. */
 interface Stream extends FakeStream {
@@ -75,13 +75,17 @@ export class SimMedia {
 /** A Janus in memory. Its forwards behave as forwards.slow.test.ts of packages/media proves for Janus. */
 export class SimMediaServer {
   readonly rooms = new Map<string, Map<string, Stream>>();
+  /** Feeds whose room was destroyed while the server began to receive them. Janus keeps their ports. */
+  portsKept: string[] = [];
   receivers: Receiver[] = [];
   #state: State = 'up';
   #awaySinceMs = 0;
   #mediaSessions = 0;
+  #life = 0;
   readonly #connected: { process: SimProcess; node: EventEmitter }[] = [];
   /** Requests that it carries out when it runs again. */
   #late: (() => void)[] = [];
+  #isLate = false;
 
   constructor(
     private readonly world: World,
@@ -97,7 +101,9 @@ export class SimMediaServer {
     const isNews = state === 'away' || this.#state === 'away';
     this.#state = state;
     this.#awaySinceMs = this.world.monotonicMs();
+    this.#isLate = true;
     if (state !== 'hanging') for (const run of this.#late.splice(0)) run();
+    this.#isLate = false;
     for (const { process, node } of isNews ? this.#connected : []) {
       this.#tell(process, () => node.emit(state === 'away' ? 'down' : 'up', new Error('the media server is away')));
     }
@@ -107,6 +113,8 @@ export class SimMediaServer {
   lose(): void {
     this.#late = [];
     this.rooms.clear();
+    this.portsKept = [];
+    this.#life += 1;
     for (const { process, handle } of this.receivers.splice(0))
       this.#tell(process, () => handle.emit('closed', 'lost'));
     this.state = 'away';
@@ -231,9 +239,11 @@ export class SimMediaServer {
     };
     if (room === undefined) return refuse(JANUS.noSuchRoom);
     if (request === 'add_remote_publisher') {
-      // Janus answers before the room has the feed.
+      // Janus answers before the room has the feed. Nobody can keep the requests that it carries out late in order.
+      const [life, isLate] = [this.#life, this.#isLate];
       this.world.after(this.world.random.below(LISTED_WITHIN_MS), null, 'a forwarded feed begins', () => {
         if (this.rooms.get(String(roomId)) === room) this.#add(String(roomId), String(id));
+        else if (life === this.#life && !isLate) this.portsKept.push(String(id));
       });
       return {};
     }

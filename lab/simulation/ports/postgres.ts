@@ -17,6 +17,7 @@ const SESSION = [
   '-c sim.now=2000-01-01T00:00:00Z',
   '-c sim.seed=0',
   '-c sim.process=simulation',
+  '-c sim.woken=false',
 ].join(' ');
 
 const PREPARE = `
@@ -74,16 +75,18 @@ export class Backend {
   /**
    * The view of active sessions shows the time as the begin of the transaction.
    * @param writer the process that the log of leases names.
+   * @param isWoken whether it was frozen until a moment ago.
    */
-  async setTime(ms: number, seed: number, writer = 'simulation'): Promise<void> {
+  async setTime(ms: number, seed: number, writer = 'simulation', isWoken = false): Promise<void> {
     const time = new real.Date(ms).toISOString();
     if (time === this.#time && writer === this.#writer) return;
     [this.#time, this.#writer] = [time, writer];
     await this.client.query({
       name: 'sim_time',
       text: `SELECT set_config('sim.now', $1, false), set_config('application_name', $1, false),
-        set_config('sim.seed', $2, false), set_config('sim.process', $3, false)`,
-      values: [time, String(seed), writer],
+        set_config('sim.seed', $2, false), set_config('sim.process', $3, false),
+        set_config('sim.woken', $4, false)`,
+      values: [time, String(seed), writer, String(isWoken)],
     });
   }
 }

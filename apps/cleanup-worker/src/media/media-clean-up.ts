@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   type ClosingForward,
   type Database,
+  isOpeningForward,
   listRegisteredNodes,
   mediaNodesOfRoom,
   type MediaSessionPlace,
@@ -12,6 +14,9 @@ import type { Deps } from '../deps.js';
 
 /** How long to wait for a disconnected media server, in milliseconds: it may be restarting. */
 const NODE_PATIENCE_MS = 1000;
+/** How long the end of a room waits for forwards that gateways are opening, and how often it looks, in milliseconds. */
+const OPENING_PATIENCE_MS = 1000;
+const OPENING_LOOK_MS = 20;
 
 type MediaDeps = Pick<Deps, 'database' | 'media' | 'logger'>;
 
@@ -34,8 +39,18 @@ export async function destroyMediaRoom(
   roomId: string,
   patienceMs = NODE_PATIENCE_MS,
 ): Promise<MediaOutcome> {
-  const outcomes = await onNodesOf(deps, roomId, patienceMs, (node) => node.destroyRoom(roomId));
+  const nodeIds = await mediaNodesOfRoom(deps.database.sql, roomId);
+  if (nodeIds.length > 1) await untilForwardsOpened(deps, roomId);
+  const outcomes = await onNodes(deps, nodeIds, roomId, patienceMs, (node) => node.destroyRoom(roomId));
   return (['unreachable', 'destroyed', 'absent', 'gone'] as const).find((one) => outcomes.includes(one)) ?? 'none';
+}
+
+/** Janus 1.4.1 keeps the ports of a feed that it begins to receive while the room is destroyed. */
+async function untilForwardsOpened({ database }: MediaDeps, roomId: string): Promise<void> {
+  for (let waitedMs = 0; waitedMs < OPENING_PATIENCE_MS; waitedMs += OPENING_LOOK_MS) {
+    if (!(await isOpeningForward(database.sql, roomId))) return;
+    await delay(OPENING_LOOK_MS);
+  }
 }
 
 type WhichSessions = (sessionIds: readonly string[]) => Promise<readonly string[]>;
@@ -50,7 +65,8 @@ export async function removeFeedsOf(
   which: WhichSessions,
   patienceMs = NODE_PATIENCE_MS,
 ): Promise<number | MediaAbsence> {
-  const outcomes = await onNodesOf(deps, roomId, patienceMs, async (node) => {
+  const nodeIds = await mediaNodesOfRoom(deps.database.sql, roomId);
+  const outcomes = await onNodes(deps, nodeIds, roomId, patienceMs, async (node) => {
     // Listing the feeds also finds feeds that the database does not record as published yet.
     const feedIds = await node.listFeeds(roomId);
     const sessionIds = new Set(await which([...new Set(feedIds.map(sessionOfFeed))]));
@@ -110,14 +126,14 @@ function sessionOfFeed(feedId: string): string {
   return feedId.slice(0, Math.max(0, feedId.indexOf('-')));
 }
 
-/** The outcomes on all media servers of a room, which has one unless it may use several. */
-async function onNodesOf<T>(
+/** The outcomes on the media servers of a room. */
+async function onNodes<T>(
   deps: MediaDeps,
+  nodeIds: readonly string[],
   roomId: string,
   patienceMs: number,
   work: (node: MediaNode) => Promise<T>,
 ): Promise<(T | 'gone' | 'unreachable')[]> {
-  const nodeIds = await mediaNodesOfRoom(deps.database.sql, roomId);
   return Promise.all(nodeIds.map((mediaNodeId) => onNode(deps, { mediaNodeId, roomId }, patienceMs, work)));
 }
 
@@ -126,11 +142,17 @@ export async function endForward(
   deps: Pick<Deps, 'media' | 'logger'>,
   { name, roomId, feedId, fromNodeId, toNodeId }: ClosingForward,
 ): Promise<boolean> {
-  const outcomes = await Promise.all([
-    onNode(deps, { mediaNodeId: fromNodeId, roomId }, 0, (node) => node.forwards.stopSending(roomId, feedId, name)),
-    onNode(deps, { mediaNodeId: toNodeId, roomId }, 0, (node) => node.forwards.stopReceiving(roomId, name)),
-  ]);
-  return !outcomes.includes('unreachable');
+  try {
+    const outcomes = await Promise.all([
+      onNode(deps, { mediaNodeId: fromNodeId, roomId }, 0, (node) => node.forwards.stopSending(roomId, feedId, name)),
+      onNode(deps, { mediaNodeId: toNodeId, roomId }, 0, (node) => node.forwards.stopReceiving(roomId, name)),
+    ]);
+    return !outcomes.includes('unreachable');
+  } catch (error) {
+    if (!(error instanceof MediaError)) throw error;
+    deps.logger.warn('forward not ended', { name, roomId, fromNodeId, toNodeId, error });
+    return false;
+  }
 }
 
 /** @param subject of the work, for the log line of a server that is not available. */

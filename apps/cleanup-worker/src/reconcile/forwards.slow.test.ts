@@ -1,6 +1,6 @@
-import { beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { addRoomNode, beginForward, openedForward, openForwards, placeRoom } from '@callplane/db';
-import { MediaNodes, type MediaNode } from '@callplane/media';
+import { beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { addRoomNode, beginForward, giveUpForward, openedForward, openForwards, placeRoom } from '@callplane/db';
+import { MediaError, MediaNodes, type MediaNode } from '@callplane/media';
 import { createRtcPeer, eventually, hasMediaRoom, startTestJanus, stopAtEnd, type TestJanus } from '@callplane/testing';
 import { startTestWorker, workOnOperation, type TestWorker } from '../worker.testkit.js';
 import { Forwards } from './forwards.js';
@@ -45,23 +45,17 @@ async function forwarded() {
   await peer.acceptAnswer(await publisher.publish(await peer.offer()));
   peer.onCandidate((candidate) => void publisher.addCandidate(candidate).catch(() => undefined));
   await connected;
-  const open = async (): Promise<string> => {
+  const begin = async () => {
     const name = `${feedId}+${String((names += 1)).padStart(8, '0')}`;
-    const port = await beginForward(
-      sql,
-      worker.tenant,
-      { roomId, feedId, fromNodeId: 'a', toNodeId: 'b' },
-      name,
-      LIMITS,
-    );
-    await openedForward(
-      sql,
-      name,
-      await b.receiveFrom(a, roomId, feedId, { name, port: port!, extensionIds: new Map() }),
-    );
+    const wanted = { roomId, feedId, fromNodeId: 'a', toNodeId: 'b' };
+    return { name, port: (await beginForward(sql, worker.tenant, wanted, name, LIMITS))! };
+  };
+  const open = async (): Promise<string> => {
+    const { name, port } = await begin();
+    await openedForward(sql, name, await b.receiveFrom(a, roomId, feedId, { name, port, extensionIds: new Map() }));
     return name;
   };
-  return { roomId, feedId, open, name: await open() };
+  return { roomId, feedId, begin, open, name: await open() };
 }
 const unwanted = (name: string) => worker.sql(`UPDATE media_forwards SET wanted_until = now() WHERE id = '${name}'`);
 const stateOf = async (name: string) =>
@@ -98,6 +92,35 @@ test('a forward to a frozen server stays until the server answers', async () => 
   expect(await feedsOf(roomId)).toEqual([]);
 });
 
+test('a server that refuses to end forwards delays no others', async () => {
+  const { name, begin } = await forwarded();
+  const { sql } = worker.deps.database;
+  const refused = new Set<string>();
+  // More than are ended at once, and older.
+  for (let count = 0; count < 20; count += 1) {
+    const { name: one } = await begin();
+    refused.add(one);
+    await giveUpForward(sql, one);
+  }
+  await worker.sql("UPDATE media_forwards SET created_at = created_at - interval '1 minute' WHERE state = 'closing'");
+  await unwanted(name);
+  const { stopReceiving } = b.forwards;
+  const refusing = jest
+    .spyOn(b.forwards, 'stopReceiving')
+    .mockImplementation(async (roomId, one) =>
+      refused.has(one) ? Promise.reject(new MediaError('refused', 'no')) : stopReceiving(roomId, one),
+    );
+  try {
+    await forwards.close();
+  } finally {
+    refusing.mockRestore();
+  }
+  expect([await stateOf(name), await stateOf([...refused][0]!)]).toEqual([null, 'closing']);
+  expect(worker.lines).toContainEqual(expect.objectContaining({ message: 'forward not ended', toNodeId: 'b' }));
+  await forwards.close();
+  expect(await stateOf([...refused][0]!)).toBeNull();
+});
+
 test('a feed that is received without a row is removed by the second pass that finds it', async () => {
   const { roomId, name, open } = await forwarded();
   const stray = await open();
@@ -111,7 +134,8 @@ test('a feed that is received without a row is removed by the second pass that f
 });
 
 test('a worker looks for forwards while a room may use several servers, and until the last one is closed', async () => {
-  await worker.sql('DELETE FROM media_forwards');
+  await worker.sql('UPDATE media_forwards SET wanted_until = now()');
+  await forwards.close();
   await worker.sql("UPDATE rooms SET further_node_ids = '{}'");
   const own = new Forwards(worker.deps);
   const orphans = new MediaOrphans(worker.deps, own);
@@ -143,4 +167,30 @@ test('the end of a room destroys it on all servers that it or its forwards name'
   expect([await hasMediaRoom(a, roomId), await hasMediaRoom(b, roomId)]).toEqual([false, false]);
   await forwards.close();
   expect(await prisma.mediaForward.count({ where: { roomId } })).toBe(0);
+});
+
+// Janus 1.4.1 would keep the ports.
+test.each(['opened', 'left'])('the end of a room waits for a forward that is being %s', async (how) => {
+  const { roomId, begin } = await forwarded();
+  const { sql } = worker.deps.database;
+  const { name } = await begin();
+  const { operation } = await worker.endRoom(roomId);
+  const startedMs = performance.now();
+  const destroyed: { state: string | null; afterMs: number }[] = [];
+  const destroy = b.destroyRoom.bind(b);
+  const destroying = jest.spyOn(b, 'destroyRoom').mockImplementation(async (id) => {
+    destroyed.push({ state: await stateOf(name), afterMs: performance.now() - startedMs });
+    return destroy(id);
+  });
+  try {
+    const working = workOnOperation(worker.deps, operation.id);
+    await eventually(async () => (await worker.row(operation.id)).runAttempts > 0);
+    if (how === 'opened') await openedForward(sql, name, ['0']);
+    await working;
+  } finally {
+    destroying.mockRestore();
+  }
+  expect(await worker.row(operation.id)).toMatchObject({ status: 'completed' });
+  expect(destroyed.filter(({ state, afterMs }) => state === 'opening' && afterMs < 1000)).toEqual([]);
+  expect(await hasMediaRoom(b, roomId)).toBe(false);
 });

@@ -7,6 +7,7 @@ import {
   closeDueForwards,
   deleteForward,
   giveUpForward,
+  isOpeningForward,
   keepForwards,
   knownForwards,
   openedForward,
@@ -105,6 +106,19 @@ test('a forward closes if nobody wants it, its feed has ended, or it is given up
   await deleteForward(sql, names.unwanted);
   expect([await stateOf(names.wanted), await stateOf(names.unwanted)]).toEqual(['up', null]);
   expect(await knownForwards(sql, [names.wanted, names.unwanted])).toEqual(new Set([names.wanted]));
+});
+
+test('a forward that is being opened stays with its gateway although its feed has ended', async () => {
+  const { sql } = rooms.database;
+  const { forward, held, roomId } = await publish();
+  const name = newName();
+  await begin(forward, name);
+  await publishTracks(rooms.database, held, [], NOON);
+  expect(await closing()).not.toContain(name);
+  expect(await isOpeningForward(sql, roomId)).toBe(true);
+  await openedForward(sql, name, ['1']);
+  expect(await isOpeningForward(sql, roomId)).toBe(false);
+  expect(await closing()).toContain(name);
 });
 
 test('a room gets further servers up to its limit, and gives them up', async () => {

@@ -98,7 +98,7 @@ export interface ClosingForward extends WantedForward {
 }
 
 /**
- * Closes forwards that have no receivers any more or whose feed has ended.
+ * Closes forwards that have no receivers any more, and open ones whose feed has ended.
  * @param unwanted whether the silence of gateways counts: not shortly after an outage of PostgreSQL
  * @returns the forwards that are closing, the oldest first
  */
@@ -107,11 +107,19 @@ export async function closeDueForwards(db: TypedSql, unwanted: boolean, limit: n
     UPDATE media_forwards f SET state = 'closing'
     WHERE f.state <> 'closing' AND (
       (${unwanted}::boolean AND f.wanted_until < now())
-      OR NOT EXISTS (SELECT FROM session_tracks t WHERE t.session_id = f.session_id AND t.feed_id = f.feed_id)
+      OR f.state = 'up'
+        AND NOT EXISTS (SELECT FROM session_tracks t WHERE t.session_id = f.session_id AND t.feed_id = f.feed_id)
     )`;
   return db.$queryRaw<ClosingForward[]>`
     SELECT id AS name, room_id AS "roomId", feed_id AS "feedId", from_node_id AS "fromNodeId", to_node_id AS "toNodeId"
     FROM media_forwards WHERE state = 'closing' ORDER BY created_at, id LIMIT ${limit}::int`;
+}
+
+/** Whether a gateway is opening a forward of the room. */
+export async function isOpeningForward(db: TypedSql, roomId: string): Promise<boolean> {
+  const [row] = await db.$queryRaw<[{ isOpening: boolean }]>`
+    SELECT EXISTS (SELECT FROM media_forwards WHERE room_id = ${roomId} AND state = 'opening') AS "isOpening"`;
+  return row.isOpening;
 }
 
 /** Both media servers have nothing left of the forward. */
