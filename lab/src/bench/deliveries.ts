@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { cpuMsOf, onStage, type Stage } from '../fleet/stage.js';
 import { median, printHead, printRow, ratioOf } from './figures.js';
 import { openBareLoop, openReceiver, openWebhooks, type Arrival, type BenchReceiver } from './webhooks.js';
@@ -5,6 +6,10 @@ import { openBareLoop, openReceiver, openWebhooks, type Arrival, type BenchRecei
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5);
 /** Deliveries of a round against the bare loop. */
 const ROUND = 1500;
+/** Before the first round: V8 compiles during the first thousands. */
+const WARM_UP = 4000;
+/** The worker tries a Redis that was frozen every 5 s. */
+const THAW_MS = 6000;
 const ENDPOINTS = 20;
 const BACKLOG = 4000;
 const SLOW_MS = 50;
@@ -67,8 +72,8 @@ async function openBench(stage: Stage) {
 
 async function againstBareLoop({ stage, webhooks, fast, deliver }: Bench) {
   const loop = await openBareLoop(stage);
-  await deliver(fast, 300);
-  await loop.send(fast.receiver, 300);
+  await deliver(fast, WARM_UP);
+  await loop.send(fast.receiver, WARM_UP);
   const rounds = [];
   for (let round = 0; round < ROUNDS; round++) {
     const floor = rateOf(await loop.send(fast.receiver, ROUND));
@@ -96,6 +101,7 @@ async function againstBareLoop({ stage, webhooks, fast, deliver }: Bench) {
   const frozen = [];
   for (let round = 0; round < ROUNDS; round++) frozen.push(await deliver(fast, ROUND, false));
   process.kill(stage.redis.pid, 'SIGCONT');
+  await delay(THAW_MS);
   const without = `${median(frozen).toFixed(0)} of ${own.toFixed(0)} /s: ${(median(frozen) / own).toFixed(2)}`;
   printRow('one worker, receiver 0 ms, Redis frozen, against the same with Redis', without, 0.5);
 }
