@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { newId, TURN_DELIVERIES_MAX } from '@callplane/core';
+import { newId } from '@callplane/core';
 import { randomUUID } from 'node:crypto';
 import {
   claimDeliveries,
@@ -39,7 +39,7 @@ async function limitedEndpoint(limits: Limits, url = NOWHERE): Promise<string> {
 
 function claim(endpointId: string, afterRoomId = ''): Promise<Claim> {
   const { leaseMs } = worker.deps;
-  const limits = { leaseMs, deliveriesMax: TURN_DELIVERIES_MAX };
+  const limits = { leaseMs, deliveriesMax: 8 };
   const request = { endpointId, lane: 'fast' as const, token: randomUUID(), ...limits, afterRoomId };
   return claimDeliveries(worker.deps.database, request);
 }

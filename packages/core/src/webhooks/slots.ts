@@ -31,7 +31,7 @@ export const SLOT_MS_MIN = 64;
 const DECAY = 0.5;
 
 /** Deliveries that one turn takes of an endpoint that answers within {@link SLOT_MS_MIN}. Others get one at a time. */
-export const TURN_DELIVERIES_MAX = 8;
+export const TURN_DELIVERIES_MAX = 16;
 /** Turns of an endpoint at once: all slots of eight workers, the most that `bench deliveries` measures. */
 const TICKETS_MAX = 32;
 
