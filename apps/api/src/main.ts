@@ -84,7 +84,11 @@ const eventWaiter = new EventWaiter(readNewest(reads));
 const deps: Deps = {
   database,
   reads,
-  statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
+  statements: sharedStatements({
+    writes: database.sql,
+    reads: reads.sql,
+    wake: (deliveries) => producer.wakeDeliveries(deliveries),
+  }),
   readLimiter: new ReadLimiter(config.DATABASE_READ_POOL_MAX),
   producer,
   settlements: new SettlementWaiter(notices),

@@ -40,12 +40,17 @@ export function startApi({ redis, databaseUrl, logger }: Parts): ApiInstance {
   const database = openDatabase(databaseUrl);
   const reads = openDatabase(databaseUrl, { poolMax: 4 });
   const eventWaiter = new EventWaiter(readNewest(reads));
+  const producer = redis.producer();
   const deps: Deps = {
     database,
     reads,
-    statements: sharedStatements({ writes: database.sql, reads: reads.sql }),
+    statements: sharedStatements({
+      writes: database.sql,
+      reads: reads.sql,
+      wake: (deliveries) => producer.wakeDeliveries(deliveries),
+    }),
     readLimiter: new ReadLimiter(5),
-    producer: redis.producer(),
+    producer,
     settlements: new SettlementWaiter(redis.listener()),
     eventWaiter,
     asks: {} as Deps['asks'],

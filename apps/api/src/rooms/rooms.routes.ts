@@ -228,14 +228,14 @@ function createRoomRoute(deps: Deps): UntaggedRoute {
     async handle({ caller, body, bodyAsSent, idempotencyKey }) {
       if (body.record != null && body.encryption === 'required') throw new PublicError('ROOM_ENCRYPTED');
       await requireRecordable(deps, body.record);
-      // Stays empty for a repeated request, which runs only `answer`, with the values of the first one.
+      // Stays empty if a shared statement has woken its own, and for a repeated request, which runs only `answer`.
       let deliveries: DueEndpoint[] = [];
       const make = async (tx: TypedSql | null) => {
         const made = { id: newId('room'), createdAt: deps.clock.now().toISOString() };
         const room = roomAtCreation(body, made);
         const insert = { tenant: caller, room, created: roomCreated(caller, room) };
-        deliveries =
-          tx === null ? await deps.statements.insertRoom(insert) : ((await insertRooms(tx, [insert]))[0] ?? []);
+        if (tx === null) await deps.statements.insertRoom(insert);
+        else deliveries = (await insertRooms(tx, [insert])).flat();
         return made;
       };
       const answer = (made: GeneratedRoomValues): Reply => ({

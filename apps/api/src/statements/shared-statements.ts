@@ -6,6 +6,7 @@ import {
   insertParticipantsIfOpen,
   insertRooms,
   isDatabaseUnavailable,
+  type DueEndpoint,
   type ParticipantToInsert,
   type RoomToInsert,
   type TypedSql,
@@ -23,13 +24,20 @@ export const WAITING_MAX = { all: 4_000, perKey: 1_000 };
 /** How long a request waits for its statement, in milliseconds: as long as for a connection. */
 export const WAIT_MS_MAX = 3_000;
 
+interface Connections {
+  writes: TypedSql;
+  reads: TypedSql;
+  /** Wakes the deliveries that a statement has written: once for all of its requests. */
+  wake: (deliveries: readonly DueEndpoint[]) => unknown;
+}
+
 export type SharedStatements = ReturnType<typeof sharedStatements>;
 
 /**
  * The statements that concurrent requests share (docs/decisions/0003). Each function gets the values of one request. It
  * rejects with OverloadedError if too many requests wait.
  */
-export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: TypedSql }) {
+export function sharedStatements({ writes, reads, wake }: Connections) {
   const all: { readonly waiting: number }[] = [];
   const share = <Item extends { tenant: Tenant }, Result>(
     run: (items: Item[]) => Promise<readonly (Result | Promise<Result>)[]>,
@@ -63,12 +71,18 @@ export function sharedStatements({ writes, reads }: { writes: TypedSql; reads: T
     });
   };
 
+  const insertAndWake = async (rooms: RoomToInsert[]) => {
+    const deliveries = await insertRooms(writes, rooms);
+    void wake(deliveries.flat());
+    return rooms.map(() => undefined);
+  };
+
   return {
     /** The number of requests that wait for their statement. */
     get waiting() {
       return all.reduce((sum, { waiting }) => sum + waiting, 0);
     },
-    insertRoom: share((rooms: RoomToInsert[]) => insertRooms(writes, rooms)),
+    insertRoom: share(insertAndWake),
     /** Answers the status of the room (nothing was written unless it is open); null if there is no such room. */
     insertParticipantIfOpen: share(insertIfOpen),
     findRoom: share((requests: RowRequest[]) => findRooms(reads, requests)),
