@@ -248,7 +248,9 @@ export class LocalMedia {
     // Outside of browsers there is no such class.
     const { RTCRtpSender: Sender } = globalThis as Partial<typeof globalThis>;
     const capabilities = Sender?.getCapabilities('video')?.codecs;
-    const { encodings, codecs, section } = sendingOf(source, mediaStreamTrack, sending, capabilities);
+    const { isEncrypted } = this.context.publisher;
+    const chosen = { ...sending, isEncrypted };
+    const { encodings, codecs, section } = sendingOf(source, mediaStreamTrack, chosen, capabilities);
     track.encodings = encodings;
     track.section = section;
     track.onSection = async (transceiver, isReused) => {
@@ -262,8 +264,10 @@ export class LocalMedia {
   /** Other media may have another size: its layers are chosen anew, in the section that is there. */
   #fit(track: LocalTrack): void {
     const { source, mediaStreamTrack, sending, trackId } = track;
-    const present = this.context.publisher.senderOf(trackId)?.getParameters().encodings ?? [];
-    const encodings = fittingEncodings(source, mediaStreamTrack, sending, present);
+    const { publisher } = this.context;
+    const present = publisher.senderOf(trackId)?.getParameters().encodings ?? [];
+    const chosen = { ...sending, isEncrypted: publisher.isEncrypted };
+    const encodings = fittingEncodings(source, mediaStreamTrack, chosen, present);
     if (encodings !== undefined) this.layers.fit(track, encodings);
     // Another connection may have a section for the new size.
     this.#prepare(track);

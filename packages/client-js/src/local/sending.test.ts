@@ -28,6 +28,19 @@ describe('a camera', () => {
     expect(sending.codecs).toBeUndefined();
   });
 
+  test('leaves room for what encryption adds, but not of the encodings of the application', () => {
+    const ratesOf = (isEncrypted: boolean, encodings?: RTCRtpEncodingParameters[]) =>
+      sendingOf('camera', media(1280, 720), { isEncrypted, encodings }, ALL).encodings?.map(
+        ({ maxBitrate }) => maxBitrate,
+      );
+    expect(ratesOf(false)).toEqual([1_200_000, 300_000, 100_000]);
+    expect(ratesOf(true)).toEqual([1_184_320, 284_320, 84_320]);
+    expect(ratesOf(true, [{ maxBitrate: 300_000 }])).toEqual([300_000]);
+    const present = [{ rid: 'h' }, { rid: 'm' }, { rid: 'l' }];
+    const fitted = fittingEncodings('camera', media(640, 360), { isEncrypted: true }, present);
+    expect(fitted?.map(({ maxBitrate }) => maxBitrate)).toEqual([undefined, 484_320, 84_320]);
+  });
+
   describe('other media in a section that is there', () => {
     const sectionOf = (count: number) => Array.from({ length: count }, (_, at) => ({ rid: ['h', 'm', 'l'][at] ?? '' }));
     const scalesOf = (count: number, width: number, height: number) =>

@@ -19,6 +19,11 @@ export interface SendingOptions {
   dtx?: boolean | undefined;
 }
 
+/** As {@link SendingOptions}, in a call that may be encrypted. */
+interface ChosenSending extends SendingOptions {
+  isEncrypted?: boolean;
+}
+
 /** From the best layer to the lowest, which is the order in which Janus numbers them. */
 const RIDS = ['h', 'm', 'l'] as const;
 /** For small tiles and slow lines: with half its pictures and with its sound it fits a line of 150 kbit/s. */
@@ -43,6 +48,11 @@ const LADDERS: { pixels: number; encodings: RTCRtpEncodingParameters[] }[] = [
   },
   { pixels: 1, encodings: [{ maxBitrate: 250_000 }] },
 ];
+/**
+ * Bits per second that encryption adds: a header and a tag of 28 bytes to each of 50 packets of sound and 20 pictures. A
+ * layer goes without them, so that it fits the same line.
+ */
+const SEALING_BITRATE = 28 * 8 * (50 + 20);
 /** Text must stay sharp, and rarely moves. */
 const SCREEN: RTCRtpEncodingParameters[] = [{ maxBitrate: 1_500_000, maxFramerate: 15 }];
 /** One layer of a codec whose layers the media server cannot tell apart. */
@@ -68,7 +78,7 @@ export function assertSending({ encodings, codec }: SendingOptions): void {
 export function sendingOf(
   source: TrackSource,
   media: MediaStreamTrack,
-  options: SendingOptions,
+  options: ChosenSending,
   capabilities: readonly RTCRtpCodec[] | undefined,
 ): { encodings: RTCRtpEncodingParameters[] | undefined; codecs: RTCRtpCodec[] | undefined; section: string } {
   if (media.kind !== 'video') return { encodings: undefined, codecs: undefined, section: media.kind };
@@ -87,12 +97,12 @@ export function sendingOf(
 function encodingsOf(
   source: TrackSource,
   media: MediaStreamTrack,
-  { simulcast = true, encodings }: SendingOptions,
+  { simulcast = true, encodings, isEncrypted }: ChosenSending,
   codec: VideoCodec,
 ): RTCRtpEncodingParameters[] | undefined {
   if (encodings !== undefined) return withRids(encodings);
   if (source === 'screen') return SCREEN;
-  const ladder = ladderOf(media);
+  const ladder = ladderOf(media, isEncrypted);
   if (ladder === undefined || ladder.length === 1) return ladder;
   return simulcast && WITH_LAYERS.includes(codec) ? withRids(ladder) : SINGLE;
 }
@@ -105,11 +115,11 @@ function encodingsOf(
 export function fittingEncodings(
   source: TrackSource,
   media: MediaStreamTrack,
-  options: SendingOptions,
+  options: ChosenSending,
   present: readonly RTCRtpEncodingParameters[],
 ): RTCRtpEncodingParameters[] | undefined {
   if (media.kind !== 'video' || source === 'screen' || options.encodings !== undefined) return undefined;
-  const ladder = ladderOf(media);
+  const ladder = ladderOf(media, options.isEncrypted);
   if (ladder === undefined || present.length === 0) return undefined;
   if (present.length === 1) return ladder.length === 1 ? ladder : SINGLE;
   const [best = {}, ...others] = ladder;
@@ -121,9 +131,11 @@ export function fittingEncodings(
   );
 }
 
-function ladderOf(media: MediaStreamTrack): RTCRtpEncodingParameters[] | undefined {
+function ladderOf(media: MediaStreamTrack, isEncrypted = false): RTCRtpEncodingParameters[] | undefined {
   const { width = 0, height = 0 } = media.getSettings();
-  return LADDERS.find(({ pixels }) => width * height >= pixels)?.encodings;
+  const ladder = LADDERS.find(({ pixels }) => width * height >= pixels)?.encodings;
+  if (!isEncrypted) return ladder;
+  return ladder?.map(({ maxBitrate = 0, ...rest }) => ({ ...rest, maxBitrate: maxBitrate - SEALING_BITRATE }));
 }
 
 /** The codec as the browser sends it, with what repairs losses; empty if it does not send it. */

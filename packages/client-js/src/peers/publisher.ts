@@ -24,6 +24,10 @@ export class Publisher {
 
   constructor(private readonly context: PublisherContext) {}
 
+  get isEncrypted(): boolean {
+    return this.context.encryption() !== undefined;
+  }
+
   get tracks(): ReadonlyMap<string, LocalTrack> {
     return this.#tracks;
   }
@@ -135,7 +139,7 @@ export class Publisher {
         source,
         muted,
       })),
-      ...(this.context.encryption() === undefined ? {} : { encrypted: true }),
+      ...(this.isEncrypted ? { encrypted: true } : {}),
     });
     let answered = answer.sdp;
     for (const { trackId, tuneAnswer } of this.#tracks.values()) {
