@@ -131,9 +131,19 @@ export function cpuMs(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** CPU time of some processes and of all that they have started. */
-export const cpuMsOf = (processes: readonly { pid: number }[]): number =>
-  processes.flatMap(({ pid }) => treeOf(pid)).reduce((sum, pid) => sum + cpuMs(pid), 0);
+/** CPU time of some processes and of all that they have started. One that ends meanwhile counts nothing. */
+export function cpuMsOf(processes: readonly { pid: number }[]): number {
+  const times = processes
+    .flatMap(({ pid }) => treeOf(pid))
+    .map((pid) => {
+      try {
+        return cpuMs(pid);
+      } catch {
+        return 0;
+      }
+    });
+  return times.reduce((sum, ms) => sum + ms, 0);
+}
 
 /** A process and all that it has started. A thread has children of its own: Chromium starts its services on one. */
 export function treeOf(pid: number): number[] {
