@@ -207,8 +207,8 @@ export type Mark =
   /** The invariants of `rtc doctor --deep`: `detail` has `broken`, a list of names with rows. */
   | 'invariants'
   /**
-   * Forwards between media servers, after the end of all rooms: `detail` has `opened`, the number that was seen, and
-   * `left`, a list of their rows, feeds, rooms and ports that are left.
+   * Forwards between media servers, after the end of all rooms: `detail` has `opened`, the number that was seen, `left`,
+   * a list of their rows, feeds and rooms that are left, and the `ports` that stay bound.
    */
   | 'forwards'
   /** An app ended or logged an error that no fault explains: `detail` has `app` and `message`. */

@@ -134,8 +134,10 @@ async function play(run: Run, baseUrl: string): Promise<string[]> {
 async function lookAtForwards({ history, say }: Run, forwards: ForwardWatch): Promise<void> {
   const { sessions, opened } = forwards;
   const left = await forwards.left();
-  history.mark('forwards', { opened, left });
-  say(`sessions on a further media server ${sessions}, forwards ${opened}`);
+  const ports = await forwards.portsLeft();
+  history.mark('forwards', { opened, left, ports });
+  const kept = ports.length === 0 ? '' : `, whose ports ${ports.join(', ')} stay bound`;
+  say(`sessions on a further media server ${sessions}, forwards ${opened}${kept}`);
 }
 
 function sum({ caller, calls, receiver, say }: Run, parts: readonly Part[]): void {
