@@ -43,6 +43,11 @@ async function openDemo(stage: Stage, gateway = stage.signaling): Promise<string
   return `${demo.url}/demo/`;
 }
 
+/** Opens no device before the page calls `openDevices`. */
+const holdDevices = `const opening = new Promise((resolve) => (globalThis.openDevices = resolve));
+  const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+  navigator.mediaDevices.getUserMedia = (constraints) => opening.then(() => open(constraints));`;
+
 /** As if the user had refused every device. Chromium's fake devices need no permission. */
 const refuseDevices = `navigator.mediaDevices.getUserMedia = () =>
   Promise.reject(new DOMException('Permission denied', 'NotAllowedError'));`;
@@ -183,7 +188,7 @@ describe('the demo page', () => {
     await page.getByRole('dialog').getByLabel('Use the keys').press(' ');
     await press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
-    expect(await focused()).toBe('Settings');
+    await eventually(async () => (await focused()) === 'Settings');
     await press('c');
     expect(await page.getByRole('log').count()).toBe(0);
     await page.getByRole('button', { name: 'Settings' }).press('Enter');
@@ -233,6 +238,17 @@ describe('the demo page', () => {
     await say(null);
     await said('The recording has ended');
     expect(await badge(page).isVisible()).toBe(false);
+  });
+
+  test('who joins while the devices are being opened has them in the call', async () => {
+    const page = await visit(`${url}?room=hasty`, {}, holdDevices);
+    await page.getByLabel('Your name').fill('Kim');
+    await page.getByRole('button', { name: 'Join', exact: true }).click();
+    await page.getByRole('button', { name: 'Joining…' }).waitFor();
+    await page.evaluate('openDevices()');
+    await bar(page).waitFor();
+    await page.getByRole('button', { name: 'Mute', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Stop camera' }).waitFor();
   });
 
   test('a refused camera is explained, and the user joins without it', async () => {

@@ -19,8 +19,11 @@ export interface Preview extends DeviceChoice {
   failures: readonly TrackFailure[];
   isPending: boolean;
   setOn: (source: PreviewSource, isOn: boolean) => Promise<void>;
-  /** The tracks belong to the caller from now on: an unmount leaves them open. False gives them back. */
-  keep: (isKept: boolean) => void;
+  /**
+   * The tracks belong to the caller from now on: an unmount leaves them open. False gives them back.
+   * @returns the tracks, once no device is being opened
+   */
+  keep: (isKept: boolean) => Promise<readonly LocalTrack[]>;
 }
 
 const SOURCE_OF = { audioinput: 'microphone', videoinput: 'camera', audiooutput: undefined } as const;
@@ -58,7 +61,7 @@ export function usePreview({
     const source = SOURCE_OF[kind];
     if (source !== undefined) await devices.current?.choose(source, deviceId);
   }, []);
-  const keep = useCallback((isKept: boolean) => devices.current?.keep(isKept), []);
+  const keep = useCallback(async (isKept: boolean) => (await devices.current?.keep(isKept)) ?? [], []);
   return useMemo(() => {
     const open = new Map(state.tracks.map((track) => [track.trackId, track]));
     const deviceIdOf = (kind: DeviceKind) => {
@@ -124,8 +127,10 @@ class PreviewDevices {
     await this.open([source]);
   }
 
-  keep(isKept: boolean): void {
+  async keep(isKept: boolean): Promise<LocalTrack[]> {
     this.#isKept = isKept;
+    await this.#last;
+    return [...this.#tracks.values()];
   }
 
   close(): void {

@@ -69,11 +69,10 @@ function Form({
     const fields = fieldsOf(event.currentTarget);
     setJoining(true);
     setProblem('');
-    preview.keep(true);
     try {
-      await onJoin(preview.tracks, fields);
+      await onJoin(await preview.keep(true), fields);
     } catch (error) {
-      preview.keep(false);
+      void preview.keep(false);
       setProblem(readable(texts, error));
     } finally {
       setJoining(false);
