@@ -239,7 +239,8 @@ export class SimMediaServer {
     };
     if (room === undefined) return refuse(JANUS.noSuchRoom);
     if (request === 'add_remote_publisher') {
-      // Janus answers before the room has the feed. Nobody can keep the requests that it carries out late in order.
+      // Janus answers before the room has the feed. A server that was frozen carries out its late requests at once: an
+      // end that waits before it is sent separates them no more.
       const [life, isLate] = [this.#life, this.#isLate];
       this.world.after(this.world.random.below(LISTED_WITHIN_MS), null, 'a forwarded feed begins', () => {
         if (this.rooms.get(String(roomId)) === room) this.#add(String(roomId), String(id));

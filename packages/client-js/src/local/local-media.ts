@@ -244,13 +244,12 @@ export class LocalMedia {
 
   /** Chooses how the track is encoded. Its size is known by now. */
   #prepare(track: LocalTrack): void {
-    const { source, mediaStreamTrack, sending } = track;
+    const { source, mediaStreamTrack } = track;
+    const sending = this.#optionsOf(track);
     // Outside of browsers there is no such class.
     const { RTCRtpSender: Sender } = globalThis as Partial<typeof globalThis>;
     const capabilities = Sender?.getCapabilities('video')?.codecs;
-    const { isEncrypted } = this.context.publisher;
-    const chosen = { ...sending, isEncrypted };
-    const { encodings, codecs, section } = sendingOf(source, mediaStreamTrack, chosen, capabilities);
+    const { encodings, codecs, section } = sendingOf(source, mediaStreamTrack, sending, capabilities);
     track.encodings = encodings;
     track.section = section;
     track.onSection = async (transceiver, isReused) => {
@@ -263,15 +262,17 @@ export class LocalMedia {
 
   /** Other media may have another size: its layers are chosen anew, in the section that is there. */
   #fit(track: LocalTrack): void {
-    const { source, mediaStreamTrack, sending, trackId } = track;
-    const { publisher } = this.context;
-    const present = publisher.senderOf(trackId)?.getParameters().encodings ?? [];
-    const chosen = { ...sending, isEncrypted: publisher.isEncrypted };
-    const encodings = fittingEncodings(source, mediaStreamTrack, chosen, present);
+    const { source, mediaStreamTrack, trackId } = track;
+    const present = this.context.publisher.senderOf(trackId)?.getParameters().encodings ?? [];
+    const encodings = fittingEncodings(source, mediaStreamTrack, this.#optionsOf(track), present);
     if (encodings !== undefined) this.layers.fit(track, encodings);
     // Another connection may have a section for the new size.
     this.#prepare(track);
     this.context.onChange();
+  }
+
+  #optionsOf({ sending }: LocalTrack) {
+    return { ...sending, isEncrypted: this.context.publisher.isEncrypted };
   }
 
   #track(trackId: string): LocalTrack {
