@@ -28,8 +28,11 @@ const ON_ITS_WAY_MS = 5000;
 /** How long the service may spare a receiver that failed or was slow. */
 const UNWELL_MS = 60_000;
 const PROMPT_MS = 1000;
-/** A service that sends nothing for this long has free slots. */
+/** A service that sends nothing for this long has free slots, unless attempts that hang hold them. */
 const IDLE_MS = 5000;
+/** Deadline of an attempt in the fleet, and half of the slots that its two workers have for slow endpoints. */
+const DEADLINE_MS = 5000;
+const SLOTS_HELD = 3;
 
 /** The codes of operations that have used up their attempts. */
 const OF_ATTEMPTS = ['STEP_FAILED', 'LEASE_EXPIRED'];
@@ -111,7 +114,7 @@ function attemptsInTime(history: History): Tally {
   const tally = new Tally('A3', 'no room was created while no fault was active and an endpoint had been there before');
   const faults = faultsOf(history);
   const unwell = history.deliveries.filter((line) => !isPrompt(line));
-  const arrivalsMs = history.deliveries.map(({ startMs }) => startMs).sort((a, b) => a - b);
+  const arrivals = [...history.deliveries].sort((a, b) => a.startMs - b.startMs);
   for (const firsts of groupBy(firstAttempts(history), ({ line }) => line.url).values()) {
     for (const first of firsts) {
       const { line, eventId, creation } = first;
@@ -121,7 +124,8 @@ function attemptsInTime(history: History): Tally {
       const fromMs = creation.startMs - UNWELL_MS;
       if (unwell.some(({ url, startMs }) => url === line.url && startMs > fromMs && startMs < line.startMs)) continue;
       const isInTime = line.startMs <= latestMs;
-      if (!isInTime && !isOvertaken(first, firsts) && !isIdle(arrivalsMs, creation.endMs, line.startMs)) continue;
+      if (!isInTime && !isOvertaken(first, firsts, arrivals) && !isIdle(arrivals, creation.endMs, line.startMs))
+        continue;
       const sentence = `The first attempt at ${eventId} came ${Math.round(line.startMs - creation.endMs)} ms after the room.`;
       tally.case(isInTime, sentence, requestEvidence(creation), deliveryEvidence(line));
     }
@@ -145,15 +149,31 @@ const isPrompt = (line: DeliveryLine): boolean =>
   isAccepted(line) && line.answeredMs !== null && line.answeredMs - line.startMs < PROMPT_MS;
 
 /** Whether the event of a later room came long before: the endpoint had a slot, and this event was overlooked. */
-function isOvertaken({ line, creation }: First, firsts: readonly First[]): boolean {
+function isOvertaken({ line, creation }: First, firsts: readonly First[], arrivals: readonly DeliveryLine[]): boolean {
   return firsts.some(
-    (other) => other.creation.startMs > creation.endMs && other.line.startMs + ON_ITS_WAY_MS < line.startMs,
+    (other) =>
+      other.creation.startMs > creation.endMs &&
+      other.line.startMs + ON_ITS_WAY_MS < line.startMs &&
+      hadFreeSlots(arrivals, other.line.startMs, line.startMs),
   );
 }
 
-function isIdle(arrivalsMs: readonly number[], fromMs: number, untilMs: number): boolean {
-  const within = arrivalsMs.filter((atMs) => atMs > fromMs && atMs < untilMs);
-  return [...within, untilMs].some((atMs, n) => atMs - (within[n - 1] ?? fromMs) >= IDLE_MS);
+/** Whether no attempt began for a while although slots were free. */
+function isIdle(arrivals: readonly DeliveryLine[], fromMs: number, untilMs: number): boolean {
+  const within = arrivals.map(({ startMs }) => startMs).filter((atMs) => atMs > fromMs && atMs < untilMs);
+  return [...within, untilMs].some((atMs, n) => {
+    const sinceMs = within[n - 1] ?? fromMs;
+    return atMs - sinceMs >= IDLE_MS && hadFreeSlots(arrivals, sinceMs, atMs);
+  });
+}
+
+/** Whether attempts held few slots on average: an endpoint whose environment has a slow one waits for those. */
+function hadFreeSlots(arrivals: readonly DeliveryLine[], fromMs: number, untilMs: number): boolean {
+  const heldMs = arrivals.map(({ startMs, answeredMs, answer }) => {
+    const endMs = answer === 'hang' ? startMs + DEADLINE_MS : (answeredMs ?? startMs);
+    return Math.max(0, Math.min(endMs, untilMs) - Math.max(startMs, fromMs));
+  });
+  return heldMs.reduce((sum, each) => sum + each, 0) < SLOTS_HELD * (untilMs - fromMs);
 }
 
 function oneWriter(history: History): Tally {

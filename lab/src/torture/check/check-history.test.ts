@@ -281,6 +281,22 @@ describe('the checker of histories', () => {
     expect(isLate()).toBe(true);
   });
 
+  test('expects no first attempt in time while attempts that hang hold the slots', () => {
+    const parts = goodParts();
+    const first = parts.received.shift()!;
+    const rest = parts.received.splice(0).map((line) => ({ ...line, answer: 200, startMs: 1500, answeredMs: 1505 }));
+    const hung = Array.from({ length: 42 }, (_, n) => {
+      const startMs = 2000 + Math.floor(n / 6) * 5500;
+      return { ...rest[2]!, url: 'http://127.0.0.1/hung', startMs, answeredMs: null, answer: 'hang' as const };
+    });
+    const isLate = (open: typeof hung): boolean => {
+      parts.received = [...rest, ...open, { ...first, startMs: 40_000, answeredMs: 40_005 }];
+      return brokenIn(parts).includes('A3');
+    };
+    expect(isLate(hung)).toBe(false);
+    expect(isLate(hung.filter((_, n) => n % 3 === 0))).toBe(true);
+  });
+
   test('does not take a sample without statistics for flowing media', () => {
     const parts = goodParts();
     parts.removed = { ...parts.remove, status: 204, answer: null, startMs: 60_000, endMs: 60_010 };
