@@ -1,24 +1,27 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Lane } from '@callplane/core';
 import fc from 'fast-check';
-import { Admission } from './admission.js';
+import { Admission, WAITING_MAX } from './admission.js';
 
 /** Turns of an admission, which end when they are told to. */
 function open() {
   const admission = new Admission(1);
   const begun: string[] = [];
+  const sentBack: string[] = [];
   const ends = new Map<string, () => void>();
   return {
     admission,
     begun,
+    sentBack,
     running: ends,
     /** @param slotMs what the turn counts as use of its environment while it runs */
     async add(name: string, lane: Lane, environmentId: string, slotMs: number): Promise<void> {
       const turn = { turn: name, endpointId: name, environmentId, slotMs, lane, ticket: 0 };
-      void admission.inSlot(turn, () => {
+      const result = admission.inSlot(turn, () => {
         begun.push(name);
         return new Promise<void>((resolve) => ends.set(name, resolve));
       });
+      void result.then((next) => (next === undefined ? undefined : sentBack.push(name)));
       await settled();
     },
     async end(name: string): Promise<void> {
@@ -79,6 +82,27 @@ test('the lanes get slots in the order in which their turns came, whatever their
   await end('fast 1.1');
   expect(begun.slice(7)).toEqual([slow[1], 'fast 2.1']);
 });
+
+test.each(['fast', 'slow'] as const)(
+  'turns of an environment wait for a slot of the %s lane, however many turns of another one wait',
+  async (lane) => {
+    const { begun, sentBack, add, end } = open();
+    const slots = lane === 'fast' ? 4 : 3;
+    const crowd = slots + WAITING_MAX + 50;
+    for (let n = 0; n < crowd; n += 1) await add(`crowd ${n}`, lane, 'env_crowd', 900);
+    expect(sentBack).toHaveLength(50);
+    const others = [1, 2, 3].map((n) => `other ${n}`);
+    for (const name of others) await add(name, lane, `env_${name}`, 64);
+    expect(sentBack).toHaveLength(53);
+    // The earliest keep their places.
+    expect(sentBack).not.toContain(`crowd ${slots}`);
+    for (let n = 0; n < 4; n += 1) await end(begun[n] ?? '');
+    expect(begun).toEqual(expect.arrayContaining(others));
+    // The last one of an environment that has used more than all others is sent back itself.
+    for (let n = 0; n < 10; n += 1) await add(`late ${n}`, lane, 'env_crowd', 900);
+    expect(sentBack.at(-1)).toBe('late 9');
+  },
+);
 
 test('at most four turns run, three of them in the slow lane, and none waits for a slot that it may have', async () => {
   const step = fc.oneof(

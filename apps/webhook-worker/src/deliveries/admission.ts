@@ -14,10 +14,16 @@ export const OVER: Next = { announce: [] };
  */
 const SHARE_PAUSE_MS = 150;
 const SUSPECTS_MAX = 10_000;
+/**
+ * Turns of a lane that wait for a slot. Only without Redis there are as many: a scan brings up to a thousand, and the next
+ * one comes after 500 ms. A turn of the other lane waits for them too: 2.5 s at 100 ms each.
+ */
+export const WAITING_MAX = 100;
 
 interface Waiting {
   turn: TurnJob;
-  begin: () => void;
+  /** @param isIn whether the turn has a slot; otherwise the turn of another environment took its place. */
+  end: (isIn: boolean) => void;
 }
 
 /**
@@ -71,12 +77,17 @@ export class Admission {
     return isAhead && !mayGoAhead ? this.again(turn) : null;
   }
 
-  /** Runs `work` in a slot, unless a rule has changed while the turn waited for it. Charges the environment for the time. */
+  /**
+   * Runs `work` in a slot, unless too many wait for one, or a rule has changed while the turn waited. Charges the environment
+   * for the time.
+   */
   async inSlot<T>(turn: TurnJob, work: () => Promise<T>): Promise<T | Next> {
-    await new Promise<void>((begin) => {
-      this.#waiting.push({ turn, begin });
+    const isIn = await new Promise<boolean>((end) => {
+      this.#waiting.push({ turn, end });
       this.#beginNext();
+      this.#boundWaiting(turn.lane);
     });
+    if (!isIn) return { backInMs: SHARE_PAUSE_MS };
     try {
       return this.#refusal(turn) ?? (await this.#charged(turn, work));
     } finally {
@@ -112,7 +123,17 @@ export class Admission {
     this.#waiting[chosen] = oldest;
     this.#waiting.splice(first, 1);
     this.#inUse[lane] += 1;
-    next.begin();
+    next.end(true);
+  }
+
+  /** Sends back the latest turn of the environment that has used most, so that the turns of one leave room for others. */
+  #boundWaiting(lane: Lane): void {
+    const inLane = this.#waiting.filter(({ turn }) => turn.lane === lane);
+    if (inLane.length <= WAITING_MAX) return;
+    const used = inLane.map(({ turn }) => this.priority(turn));
+    const last = inLane[used.lastIndexOf(Math.max(...used))] as Waiting;
+    this.#waiting.splice(this.#waiting.indexOf(last), 1);
+    last.end(false);
   }
 
   /** An attempt of the turn takes as long as in the slow lane: the next turns of its environment go there for a while. */
