@@ -1,7 +1,8 @@
 /**
- * Several tenants on one real worker, with receivers that hang, respond slowly, or fail once: the two cases that once
- * delayed a tenant's deliveries for minutes.
+ * Several tenants on one real worker, with receivers that hang, respond slowly, or fail once: the cases that once delayed
+ * a tenant's deliveries for seconds or minutes.
  */
+import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { createTestTenant, type TestTenant } from '@callplane/testing';
 import { beforeAll, expect, test } from '@jest/globals';
@@ -65,4 +66,29 @@ test.each(Object.keys(LOADS))('%s of one tenant delay neither deliveries nor ret
   expect(quantile(0.95)).toBeLessThan(15_000);
   expect(Math.max(...retries)).toBeLessThan(20_000);
   expect(Math.max(...fresh)).toBeLessThan(30_000);
+});
+
+test('endpoints that hang now and then do not delay a quick endpoint of their environment', async () => {
+  const tenant = await createTestTenant(stack.database);
+  const quick = await startReceiver();
+  const quickId = await stack.newEndpoint(tenant, quick.url);
+  await arrival(quick, await stack.emit(tenant, quickId, 1));
+  for (let n = 0; n < 2; n += 1) {
+    let requests = n * 5;
+    // Every tenth request hangs until the deadline of 2 s. The nine between make the endpoint look quick again.
+    const server = createServer((_request, response) => {
+      requests += 1;
+      if (requests % 10 !== 0) response.end();
+    });
+    await stack.emit(tenant, await stack.newEndpoint(tenant, await listen(server)), 400);
+  }
+  const lags: number[] = [];
+  const startedAtMs = performance.now();
+  while (performance.now() - startedAtMs < MEASURED_MS) {
+    const atMs = performance.now();
+    lags.push((await arrival(quick, await stack.emit(tenant, quickId, 1))) - atMs);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  // In the slots of those endpoints, it would wait for several attempts that hang, one after another.
+  expect(Math.max(...lags)).toBeLessThan(5000);
 });

@@ -15,22 +15,26 @@ const VICTIM_MS = 4000;
 const CHANGES_PER_SECOND = 4;
 /** Measures only the loads whose name contains this. */
 const ONLY = process.env.BENCH_LOAD ?? '';
-const HANGING = { endpoints: 50, path: '/tarpit', deliveries: 8 };
-const SLOW = { endpoints: 1, path: '/wait/1800', deliveries: 400 };
+const HANGING = { endpoints: 50, path: '/tarpit', deliveries: 8, isProven: false };
+const SLOW = { endpoints: 1, path: '/wait/1800', deliveries: 400, isProven: false };
 /** They stay below the second from which an endpoint has the slow lane. */
-const ALMOST_SLOW = { endpoints: 50, path: '/wait/900', deliveries: 8 };
+const ALMOST_SLOW = { endpoints: 50, path: '/wait/900', deliveries: 8, isProven: false };
+/** They have answered at once until now: their first attempts hang in the fast lane. */
+const TURNED = { ...HANGING, isProven: true };
 /** The endpoints and deliveries of each hostile environment. */
 const LOADS = [
   { name: '50 hanging endpoints', parts: [HANGING] },
   { name: 'one slow endpoint', parts: [SLOW] },
   { name: 'both', parts: [HANGING, SLOW] },
   { name: '50 endpoints at 0.9 s', parts: [ALMOST_SLOW] },
+  { name: '50 proven endpoints that hang', parts: [TURNED] },
 ].filter(({ name }) => name.includes(ONLY));
 const CHANGING = `${HANGING.endpoints} hanging endpoints, ${CHANGES_PER_SECOND} URLs changed a second`;
 
 /**
  * Tenants next to each other: the service that one worker gives a tenant while 1, 10 or 100 other environments have
- * hanging endpoints (50 each), an endpoint that answers after 1.8 s (with 400 deliveries), or 50 that answer after 0.9 s.
+ * hanging endpoints (50 each), an endpoint that answers after 1.8 s (with 400 deliveries), 50 that answer after 0.9 s, or 50
+ * that begin to hang.
  * Then a tenant whose receiver takes 1.2 s, beside one that changes the URLs of its hanging endpoints all the time.
  */
 export async function run() {
@@ -93,14 +97,14 @@ function measure(environments: number, { name, parts }: (typeof LOADS)[number]):
     const receiver = await openReceiver(stage);
     const { newEnvironment, newEndpoint, emit } = openWebhooks(stage);
     await stage.start('webhook-worker');
-    const send = async (environmentId: string, path: string, count: number) => {
-      const endpointId = await newEndpoint(`${receiver.url}${path}`, { isProven: false, environmentId });
+    const send = async (environmentId: string, path: string, count: number, isProven = false) => {
+      const endpointId = await newEndpoint(`${receiver.url}${path}`, { isProven, environmentId });
       return emit(endpointId, count, { environmentId });
     };
     for (let n = 0; n < environments; n += 1) {
       const hostile = await newEnvironment();
-      for (const { endpoints, path, deliveries } of parts)
-        for (let at = 0; at < endpoints; at += 1) await send(hostile, path, deliveries);
+      for (const { endpoints, path, deliveries, isProven } of parts)
+        for (let at = 0; at < endpoints; at += 1) await send(hostile, path, deliveries, isProven);
     }
     const own = stage.tenant.environmentId;
     const proven = await newEndpoint(`${receiver.url}/proven`);

@@ -104,6 +104,27 @@ test.each(['fast', 'slow'] as const)(
   },
 );
 
+test('after a long attempt, its endpoint leaves the fast lane, and others of its environment until they are quick again', () => {
+  const { admission } = open();
+  const turnOf = (endpointId: string, environmentId = 'env_mixed') => {
+    return { turn: endpointId, endpointId, environmentId, slotMs: 64, lane: 'fast' as const, ticket: 0 };
+  };
+  const laneAfter = (...turn: Parameters<typeof turnOf>) => admission.again(turnOf(...turn)).announce[0]?.lane;
+  admission.onQuick(turnOf('quick'));
+  for (const hung of ['hung 1', 'hung 2', 'hung 3']) {
+    admission.onSlow(turnOf(hung));
+    admission.onQuick(turnOf(hung));
+    expect(laneAfter(hung)).toBe('slow');
+    expect(admission.placeOf(turnOf(hung), 1)).toMatchObject({ announce: [{ lane: 'slow' }] });
+    // It has answered since the long attempt began.
+    expect(laneAfter('quick')).toBe('fast');
+  }
+  expect(laneAfter('silent')).toBe('slow');
+  admission.onQuick(turnOf('silent'));
+  expect(laneAfter('silent')).toBe('fast');
+  expect(laneAfter('silent', 'env_other')).toBe('fast');
+});
+
 test('at most four turns run, three of them in the slow lane, and none waits for a slot that it may have', async () => {
   const step = fc.oneof(
     fc.record({ lane: fc.constantFrom<Lane>('fast', 'slow'), slotMs: fc.nat({ max: 2000 }) }),

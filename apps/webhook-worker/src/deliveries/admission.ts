@@ -1,4 +1,12 @@
-import { ACTIVE_MS, CONCURRENCY_PER_WORKER, laneOf, SHARED_SLOTS_MAX, SlotUsage, type Lane } from '@callplane/core';
+import {
+  ACTIVE_MS,
+  CONCURRENCY_PER_WORKER,
+  laneOf,
+  SHARED_SLOTS_MAX,
+  SLOW_FROM_MS,
+  SlotUsage,
+  type Lane,
+} from '@callplane/core';
 import type { Turn, TurnJob } from '@callplane/queue';
 import { KeyedBound } from '@callplane/runtime';
 import { LRUCache } from 'lru-cache';
@@ -14,6 +22,7 @@ export const OVER: Next = { announce: [] };
  */
 const SHARE_PAUSE_MS = 150;
 const SUSPECTS_MAX = 10_000;
+const ENDPOINTS_MAX = 10_000;
 /**
  * Turns of a lane that wait for a slot. Only without Redis there are as many: a scan brings up to a thousand, and the next
  * one comes after 500 ms. A turn of the other lane waits for them too: 2.5 s at 100 ms each.
@@ -40,8 +49,10 @@ export class Admission {
   readonly #usage: Record<Lane, SlotUsage> = { fast: new SlotUsage(), slow: new SlotUsage() };
   /** Slots that environments hold in the fast lane. */
   readonly #fastSlots: KeyedBound;
-  /** Environments whose turns stay out of the fast lane for a while. */
-  readonly #suspects = new LRUCache<string, true>({ max: SUSPECTS_MAX, ttl: ACTIVE_MS });
+  /** By environment: the endpoints whose attempts took long in the fast lane, with the time when the latest became slow. */
+  readonly #suspects = new LRUCache<string, Map<string, number>>({ max: SUSPECTS_MAX, ttl: ACTIVE_MS });
+  /** When the latest quick attempt at an endpoint ended. */
+  readonly #quickAtMs = new LRUCache<string, number>({ max: ENDPOINTS_MAX });
 
   /** @param workers of this process. They share their slots. */
   constructor(workers: number) {
@@ -69,7 +80,7 @@ export class Admission {
    */
   placeOf(turn: TurnJob, priority: number): Next | null {
     const { environmentId, lane } = turn;
-    if (lane === 'fast' && this.#suspects.has(environmentId)) return this.again(turn, { lane: 'slow' });
+    if (lane === 'fast' && this.#isSuspect(turn)) return this.again(turn, { lane: 'slow' });
     const isAhead = this.#usage[lane].isAhead(environmentId, priority, performance.now());
     // A worker takes as many turns of the slow lane as that has slots, so each finds a free one: with a look at free
     // slots, the rule would never apply there.
@@ -136,15 +147,35 @@ export class Admission {
     last.end(false);
   }
 
-  /** An attempt of the turn takes as long as in the slow lane: the next turns of its environment go there for a while. */
-  onSlow({ environmentId, lane }: TurnJob): void {
-    if (lane === 'fast') this.#suspects.set(environmentId, true);
+  /** An attempt of the turn takes as long as in the slow lane. */
+  onSlow({ environmentId, endpointId, lane }: TurnJob): void {
+    if (lane !== 'fast') return;
+    const suspects = this.#suspects.get(environmentId) ?? new Map<string, number>();
+    this.#suspects.set(environmentId, suspects.set(endpointId, performance.now()));
+  }
+
+  onQuick({ endpointId }: TurnJob): void {
+    this.#quickAtMs.set(endpointId, performance.now());
+  }
+
+  /**
+   * Whether turns of the endpoint stay out of the fast lane: for a while after a long attempt there, and for as long after
+   * one at another endpoint of the environment, until an attempt that ends after that one began is quick. The receivers of an
+   * environment may all have stopped at once.
+   */
+  #isSuspect({ environmentId, endpointId }: Turn): boolean {
+    const suspects = this.#suspects.get(environmentId);
+    if (suspects === undefined) return false;
+    for (const [id, atMs] of suspects) if (performance.now() - atMs > ACTIVE_MS) suspects.delete(id);
+    if (suspects.has(endpointId)) return true;
+    const beganMs = Math.max(...suspects.values()) - SLOW_FROM_MS;
+    return (this.#quickAtMs.get(endpointId) ?? -Infinity) < beganMs;
   }
 
   /** The turn anew, with the priority of this moment. */
   again(turn: TurnJob, more: { lane?: Lane; delayMs?: number | null } = {}): { announce: Turn[] } {
     const { endpointId, environmentId, slotMs, ticket } = turn;
-    const lane = more.lane ?? (this.#suspects.has(environmentId) ? 'slow' : laneOf(slotMs));
+    const lane = more.lane ?? (this.#isSuspect(turn) ? 'slow' : laneOf(slotMs));
     const next = { endpointId, environmentId, slotMs, ticket, lane };
     const later = typeof more.delayMs === 'number' && more.delayMs > 0 ? { delayMs: more.delayMs } : {};
     return { announce: [{ ...next, priority: this.priority(next), ...later }] };
@@ -152,7 +183,7 @@ export class Admission {
 
   #refusal(turn: TurnJob): Next | null {
     const { environmentId, lane } = turn;
-    if (lane === 'fast' && this.#suspects.has(environmentId)) return this.again(turn, { lane: 'slow' });
+    if (lane === 'fast' && this.#isSuspect(turn)) return this.again(turn, { lane: 'slow' });
     // Attempts that hang in the fast lane count for both lanes.
     const now = performance.now();
     const hasOthers = Object.values(this.#usage).some((usage) => usage.hasOthers(environmentId, now));

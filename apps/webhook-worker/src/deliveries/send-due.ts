@@ -40,6 +40,8 @@ export interface SendDueContext {
   onMore(turn: TurnJob, claim: Claim): void;
   /** An attempt still runs after the time from which the slow lane begins. */
   onSlow(turn: TurnJob): void;
+  /** An attempt has ended before that time. */
+  onQuick(turn: TurnJob): void;
 }
 
 /**
@@ -113,11 +115,18 @@ async function claimFor(
 }
 
 /** @param waitedMs time since the claim, whose time PostgreSQL gave. */
-async function attempt({ deps, onSlow }: SendDueContext, turn: TurnJob, delivery: ClaimedDelivery, waitedMs: number) {
+async function attempt(
+  { deps, onSlow, onQuick }: SendDueContext,
+  turn: TurnJob,
+  delivery: ClaimedDelivery,
+  waitedMs: number,
+) {
   const overdue = setTimeout(() => onSlow(turn), SLOW_FROM_MS);
   try {
     const startedAt = new Date(delivery.startedAt.getTime() + waitedMs);
-    return await attemptDelivery(deps, { ...delivery, startedAt, lagMs: delivery.lagMs + waitedMs });
+    const attempted = await attemptDelivery(deps, { ...delivery, startedAt, lagMs: delivery.lagMs + waitedMs });
+    if (attempted !== null && attempted.attempt.durationMs < SLOW_FROM_MS) onQuick(turn);
+    return attempted;
   } finally {
     clearTimeout(overdue);
   }

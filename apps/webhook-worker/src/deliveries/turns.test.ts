@@ -122,7 +122,7 @@ test('a turn claims no more deliveries than it can send', async () => {
   let isDraining = false;
   const context = {
     ...{ deps: worker.deps, lastRooms: new LRUCache<string, string>({ max: 1 }), durationsMs },
-    ...{ isDraining: () => isDraining, onMore: () => undefined, onSlow: () => undefined },
+    ...{ isDraining: () => isDraining, onMore: () => undefined, onSlow: () => undefined, onQuick: () => undefined },
   };
   const turn = randomUUID();
   const sent = sendDue(context, { turn, endpointId, environmentId, slotMs: 64, lane: 'fast', ticket: 0 }, turn);

@@ -41,6 +41,7 @@ export class Turns {
       isDraining: () => this.#isDraining,
       onMore: (turn, claim) => this.#useMoreSlots(turn, claim),
       onSlow: (turn) => this.#admission.onSlow(turn),
+      onQuick: (turn) => this.#admission.onQuick(turn),
     };
   }
 
