@@ -85,16 +85,21 @@ test('an API within the memory limit of its container survives hostile bodies an
 /** The doors that answer much to small requests. */
 function readDoors(stack: Stack, api: TestApp): Record<string, () => Promise<void>> {
   const { key, environmentId } = stack.tenant;
-  /** Opens connections that send these bytes and read nothing, until `isEnough`. */
+  /** Opens connections that send these bytes and read nothing, until `isEnough`. The API closes them after a while. */
   const unread = async (count: number, bytes: string, isEnough: () => Promise<boolean>): Promise<void> => {
-    const sockets = Array.from({ length: count }, () =>
-      connect(Number(new URL(api.url).port), '127.0.0.1')
-        .on('error', () => undefined)
-        .pause(),
-    );
-    for (const socket of sockets) socket.write(bytes);
-    await eventually(isEnough);
-    for (const socket of sockets) socket.destroy();
+    await eventually(async () => {
+      const sockets = Array.from({ length: count }, () =>
+        connect(Number(new URL(api.url).port), '127.0.0.1')
+          .on('error', () => undefined)
+          .pause(),
+      );
+      try {
+        for (const socket of sockets) socket.write(bytes);
+        return await eventually(isEnough, { timeoutMs: 10_000 });
+      } finally {
+        for (const socket of sockets) socket.destroy();
+      }
+    });
   };
   const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\n\r\n`;
   const isRefused = (path: string) => async () => {
