@@ -71,7 +71,7 @@ test('a recording continues over another gateway, in a room made again, and on a
   for (const at of times) {
     const running = files.filter(({ startMs, endMs }: any) => startMs < at && at < endMs);
     const tracks = new Set(running.map(({ track }: any) => track));
-    // All files, because they tell what is missing.
+    // With all files, so that a failure shows their times.
     expect({ at, tracks: tracks.size, files }).toEqual({ at, tracks: 4, files });
   }
 });
